@@ -1,0 +1,110 @@
+"""Every error that keepfor raises: the docstring is the message, the class knows its exit code."""
+
+from __future__ import annotations
+
+
+class KeepforError(Exception):
+    """Something went wrong in keepfor."""
+
+    exit_code = 1
+
+    def __init__(self, **facts: object) -> None:
+        self.facts = facts
+        # `python -OO` strips docstrings; the facts alone are better than nothing.
+        template = " ".join((type(self).__doc__ or "").split())
+        message = template.format_map(facts) if template else f"{type(self).__name__}: {facts}"
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.facts))
+
+
+def _rebuild(cls: type[KeepforError], facts: dict[str, object]) -> KeepforError:
+    return cls(**facts)
+
+
+# --- what the user wrote ------------------------------------------------------------------
+
+
+class ConfigError(KeepforError):
+    """{where}: {what} {fix}"""
+
+    exit_code = 2
+
+
+class BadDuration(ConfigError, ValueError):
+    """{value!r} is not a duration: {why}. Write {fix}."""
+
+
+class BadSize(ConfigError, ValueError):
+    """{value!r} is not a size: {why}. Write {fix}."""
+
+
+class BadInstant(ConfigError, ValueError):
+    """{value!r} is not a point in time: {why}. Write for example 2026-07-26 or
+    2026-07-26T12:00:00Z."""
+
+
+class BadPolicy(ConfigError, ValueError):
+    """The policy cannot be kept: {what} {fix}"""
+
+
+class UnknownStore(ConfigError):
+    """There is no store named {name!r} in {where}. {fix}"""
+
+
+# --- what the machine said ----------------------------------------------------------------
+
+
+class UnsupportedPlatform(KeepforError):
+    """keepfor deletes safely on Linux and macOS only, and this is {platform}. Nothing was done."""
+
+
+class StoreError(KeepforError):
+    """{path}: {what} {fix}"""
+
+
+class StoreBusy(StoreError):
+    """{path} is being pruned by another process, which did not finish within {waited:g} s.
+    Nothing was done; try again when it has."""
+
+
+class WrongTimeField(StoreError):
+    """{path}: {without} of {objects} rows have no usable time in {field!r}, so this looks like a
+    wrong setting and not like debris. Nothing was dropped. Set `time:` to the field that holds
+    the timestamp, and `unit:` (s, ms, us or ns) if it holds a number{seen}."""
+
+
+class CannotReplace(StoreError):
+    """{path} cannot be replaced without changing its {attribute} ({why}), so it was left as it
+    was. Prune it as the user that owns it."""
+
+
+# --- plans --------------------------------------------------------------------------------
+
+
+class BreakerTripped(KeepforError):
+    """{store}: this would delete {delete} of {total}, more than the {limit:.0%} that the breaker
+    allows. Nothing was done. Look at `keepfor plan {store}`; if it is right, repeat with --force."""
+
+    exit_code = 5
+
+
+class PlanSpent(KeepforError):
+    """This plan for {store} was carried out already (digest {digest:.12}). Make a new one with
+    `keepfor plan {store} -o FILE`."""
+
+    exit_code = 6
+
+
+class PlanStale(KeepforError):
+    """This plan for {store} no longer holds: {why}. Nothing was done. Make a new one with
+    `keepfor plan {store} -o FILE`."""
+
+    exit_code = 6
+
+
+class NotConfirmed(KeepforError):
+    """Nothing was done: {why}"""
+
+    exit_code = 7

@@ -1,0 +1,206 @@
+"""The nouns that travel between the layers: items, cutoffs, decisions, tallies."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from keepfor.times import Instant, Unknown
+
+Action = Literal["keep", "flag", "delete"]
+
+#: What a decision's evidence may hold: numbers and short strings, never content.
+Evidence = dict[str, str | int | float | bool | None]
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing with an identity in an item store, as a scan found it.
+
+    Parameters:
+        id: its name within the store, reversibly escaped where it is not UTF-8.
+        type: what rules call it.
+        instant: when it began to age.
+        accessed: when it was last recalled; Unknown where nothing ever recorded an access.
+        bytes: what deleting it gives back, in bytes.
+        fingerprint: changes whenever the item does.
+        derived_from: the id of the item that this one was made from, if any.
+        flagged_by: the rule that flagged it already, if any.
+    """
+
+    id: str
+    type: str
+    instant: Instant
+    accessed: Instant = Unknown("no access was ever recorded")
+    bytes: int = 0
+    fingerprint: str = ""
+    derived_from: str | None = None
+    flagged_by: str | None = None
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy says of one item, and why.
+
+    Parameters:
+        id: the item's.
+        action: what is to happen to it.
+        rule: the rule, ceiling or veto that said so; None where nothing matched.
+        reason: `age`, `unused`, `count`, `bytes`, `cascade:<id>`, `floor`, `veto`, `spared`,
+            `flagged` (a flag that stands already) or `none`.
+        evidence: the numbers that the decision was reached on.
+        fingerprint: the item's when it was decided.
+        bytes: the item's size.
+    """
+
+    id: str
+    action: Action
+    rule: str | None = None
+    reason: str = "none"
+    evidence: Evidence = {}
+    fingerprint: str = ""
+    bytes: int = 0
+
+
+class Key(msgspec.Struct, frozen=True, order=True, array_like=True):
+    """Where a row stands in the order of age: by instant, and by position within one instant."""
+
+    instant: datetime
+    position: int = -1
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy comes to, at one instant, for a store of rows.
+
+    Parameters:
+        now: the instant it was worked out for.
+        cutoff: rows strictly older are expired; None expires none.
+        ceiling: how many bytes the store may hold; None for no bound.
+        target: what it is brought down to once it holds more.
+        keep_last: how many of the newest rows are out of reach.
+    """
+
+    now: datetime
+    cutoff: datetime | None = None
+    ceiling: int | None = None
+    target: int | None = None
+    keep_last: int = 0
+
+
+class Tally(msgspec.Struct, kw_only=True):
+    """The counts of one look at a store, or one sweep of it; they always add up.
+
+    `scanned = kept + applied + skipped + failed`; for rows,
+    `applied = expired + unreadable + over_ceiling`.
+
+    Parameters:
+        scanned: rows or items that are there.
+        kept: those that stay, flagged already or of unknown age ones included.
+        applied: those that were (in a plan: would be) flagged or deleted.
+        skipped: those that changed since the plan and were left alone.
+        failed: those that an error kept from being done.
+        expired: rows past the cutoff.
+        unreadable: rows dropped because no reader can use them.
+        over_ceiling: rows dropped, oldest first, to get below the ceiling.
+        future: kept rows whose time is still to come.
+        unknown: kept rows whose age cannot be read (an unfinished last line among them).
+        oversized: kept rows too long or too deep to be judged; they are among the unknown.
+        bytes_before: the store's size before, in bytes.
+        bytes_after: its size after.
+        oldest: the oldest known instant that stays.
+        newest: the newest known instant that stays.
+        due: the oldest known instant that goes because of its age.
+    """
+
+    scanned: int = 0
+    kept: int = 0
+    applied: int = 0
+    skipped: int = 0
+    failed: int = 0
+    expired: int = 0
+    unreadable: int = 0
+    over_ceiling: int = 0
+    future: int = 0
+    unknown: int = 0
+    oversized: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    due: datetime | None = None
+
+
+class Extent(msgspec.Struct, frozen=True, kw_only=True):
+    """Which rows a look at a row store covered, so that a later sweep stays within them.
+
+    Parameters:
+        identity: changes when the store is no longer the same one.
+        end: rows at or past this position came later.
+        beginning: a digest of the first rows' bytes.
+        beginning_bytes: how many bytes that digest covers.
+    """
+
+    identity: str
+    end: int
+    beginning: str
+    beginning_bytes: int
+
+
+class Survey(Tally, kw_only=True):
+    """What a row store would keep and lose under some terms.
+
+    Parameters:
+        below: rows whose key is less go; None when none does.
+        cutoff: the part of it that age alone explains.
+        extent: what was covered; None when nothing is there yet.
+        notes: what a person should know of it.
+    """
+
+    below: Key | None = None
+    cutoff: datetime | None = None
+    extent: Extent | None = None
+    notes: list[str] = []
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one decision in a sweep.
+
+    Parameters:
+        id: the item's.
+        action: what the plan said.
+        reason: why the plan said so.
+        result: `applied`, `skipped` (it changed since the plan) or `failed`.
+        why: what changed, or what the system said.
+    """
+
+    id: str
+    action: Action
+    reason: str
+    result: Literal["applied", "skipped", "failed"]
+    why: str = ""
+
+
+class Report(Tally, kw_only=True):
+    """What a sweep, or a prune at the write site, did.
+
+    Parameters:
+        store: the store's name, or its path where it has none.
+        kind: what kind of store it is.
+        target: the store's resolved address.
+        now: the instant it was judged by.
+        cutoff: rows strictly older were expired.
+        started_by: `apply`, `background` or `write site`.
+        duration: in seconds.
+        notes: what a person should know, such as a second name that still holds the old rows.
+        outcomes: for a store of items, what became of each decision.
+    """
+
+    store: str
+    kind: str
+    target: str
+    now: datetime
+    cutoff: datetime | None = None
+    started_by: str = "apply"
+    duration: float = 0.0
+    notes: list[str] = []
+    outcomes: list[Outcome] = []

@@ -1,0 +1,1 @@
+"""What should happen, decided by pure functions: no clock, no file, no database."""
