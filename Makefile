@@ -1,0 +1,44 @@
+# Needs Python 3.11 or newer and make; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench mutate clean
+
+help:  ## Show this list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## Create .venv with all that the other targets need.
+
+$(STAMP): pyproject.toml requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'keepfor needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP)  ## Expire a sandbox ledger of 120 days, and show each step.
+	$(BIN)/keepfor demo
+
+test: $(STAMP)  ## Run every test, with coverage.
+	$(BIN)/python -m pytest -n 2 --cov
+
+check: $(STAMP)  ## Lint, types, layers and documentation.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q tests/docs
+
+bench: $(STAMP)  ## Print how much faster keepfor is than the straightforward way.
+	$(BIN)/python -m benchmarks
+
+mutate: $(STAMP)  ## Break policy/ in many small ways and see that a test notices each.
+	$(BIN)/python tests/mutation/run.py
+
+clean:  ## Remove .venv and what tools left behind.
+	rm -rf $(VENV) .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
