@@ -16,7 +16,7 @@ POLICY = sorted((SOURCE / "policy").glob("**/*.py"))
 ALLOWED_IMPORTS = {
     *("__future__", "bisect", "collections", "collections.abc", "dataclasses", "enum", "fractions"),
     *("functools", "heapq", "itertools", "math", "msgspec", "operator", "types", "typing"),
-    *("keepfor.errors", "keepfor.items", "keepfor.policy"),
+    *("keepfor.errors", "keepfor.items", "keepfor.policy", "keepfor.sizes"),
 }
 #: Modules with a pure part and an impure one: only these names of them.
 ALLOWED_NAMES = {
