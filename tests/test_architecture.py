@@ -15,7 +15,8 @@ POLICY = sorted((SOURCE / "policy").glob("**/*.py"))
 #: What policy/ may lean on; anything else could read a clock, a file or the dice.
 ALLOWED_IMPORTS = {
     *("__future__", "bisect", "collections", "collections.abc", "dataclasses", "enum", "fractions"),
-    *("functools", "heapq", "itertools", "math", "msgspec", "operator", "types", "typing"),
+    *("functools", "heapq", "itertools", "math", "msgspec", "msgspec.structs", "operator"),
+    *("types", "typing"),
     *("keepfor.errors", "keepfor.items", "keepfor.policy", "keepfor.sizes"),
 }
 #: Modules with a pure part and an impure one: only these names of them.
