@@ -32,6 +32,10 @@ class ConfigError(KeepforError):
     exit_code = 2
 
 
+class BadConfig(ConfigError):
+    """{faults}"""
+
+
 class BadDuration(ConfigError, ValueError):
     """{value!r} is not a duration: {why}. Write {fix}."""
 
@@ -73,6 +77,12 @@ class WrongTimeField(StoreError):
     """{path}: {without} of {objects} rows have no usable time in {field!r}, so this looks like a
     wrong setting and not like debris. Nothing was dropped. Set `time:` to the field that holds
     the timestamp, and `unit:` (s, ms, us or ns) if it holds a number{seen}."""
+
+
+class StoreChanged(StoreError):
+    """{path} is no longer the file that was looked at ({why})."""
+
+    exit_code = 6
 
 
 class CannotReplace(StoreError):

@@ -49,7 +49,10 @@ class Known:
         return f"Known({self.instant.isoformat()}, {self.source!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Known) and (self.instant, self.source) == (other.instant, other.source)
+        return isinstance(other, Known) and (self.instant, self.source) == (
+            other.instant,
+            other.source,
+        )
 
     def __hash__(self) -> int:
         return hash((self.instant, self.source))
@@ -102,7 +105,9 @@ def parse_duration(text: object) -> timedelta | None:
     if isinstance(text, timedelta):
         return _checked(text, text)
     if not isinstance(text, str):
-        raise BadDuration(value=text, why="it has no unit", fix=f'"{_days(text)}d" for days, or "forever"')
+        raise BadDuration(
+            value=text, why="it has no unit", fix=f'"{_days(text)}d" for days, or "forever"'
+        )
     if text == "forever":
         return None
     match = _DURATION.fullmatch(text) or _ISO_DURATION.fullmatch(text)
@@ -153,7 +158,7 @@ def parse_now(value: datetime | str) -> datetime:
         BadInstant: when it cannot be read.
     """
     if isinstance(value, datetime):
-        return _utc(value, UTC)
+        return to_utc(value, UTC)
     match parse_instant(value, source="now"):
         case Known(instant):
             return instant
@@ -201,12 +206,16 @@ def parse_instant(
     """
     if isinstance(value, str):
         instant = _from_text(value, zone)
-        return Known(instant, source) if instant else Unknown(f"{source} is {_brief(value)}, not a timestamp")
+        if instant is None:
+            return Unknown(f"{source} is {_brief(value)}, not a timestamp")
+        return Known(instant, source)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if unit is None:
             return Unknown(f"{source} is the number {_brief(value)}, and no unit is set")
         instant = _from_number(value, UNITS[unit])
-        return Known(instant, source) if instant else Unknown(f"{source} is {_brief(value)}, implausible in {unit}")
+        if instant is None:
+            return Unknown(f"{source} is {_brief(value)}, implausible in {unit}")
+        return Known(instant, source)
     if value is None:
         return Unknown(f"{source} is missing")
     return Unknown(f"{source} is a {type(value).__name__}, not a timestamp")
@@ -225,7 +234,7 @@ def _from_text(text: str, zone: tzinfo) -> datetime | None:
     if moment.time() == time() and _is_date(text):
         moment = datetime.combine(moment, time.max)
     try:
-        return _utc(moment, zone) + extra
+        return to_utc(moment, zone) + extra
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC)
 
@@ -238,8 +247,11 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _utc(moment: datetime, zone: tzinfo) -> datetime:
-    """In UTC; of the two readings of a local time that a clock change allows, the later."""
+def to_utc(moment: datetime, zone: tzinfo) -> datetime:
+    """The moment in UTC; a naive one is read in `zone`.
+
+    Of the two readings of a local time that a clock change allows, the later is taken.
+    """
     try:
         if moment.tzinfo is not None:
             return moment.astimezone(UTC)
@@ -299,7 +311,7 @@ def _advice(text: str) -> dict[str, str]:
         return {"why": "years differ in length", "fix": f'days, such as "{int(number[:6]) * 365}d"'}
     for word, short in (("w", "w"), ("d", "d"), ("h", "h"), ("min", "min"), ("s", "s")):
         if unit.startswith(word):
-            return {"why": f"{bare[2] if bare else unit!r} is not a unit", "fix": f'"{number}{short}"'}
+            return {"why": f"{unit!r} is not a unit", "fix": f'"{number}{short}"'}
     return {
         "why": "it is not a number with a unit",
         "fix": '"90d", "12h", "30min", "1d12h", "2w", "P90D", or "forever"',

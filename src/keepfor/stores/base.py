@@ -1,0 +1,62 @@
+"""What a store must be able to do, for each of the two kinds; no store has heard of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from keepfor.items import Decision, Item, Outcome, Survey, Terms
+
+#: Called with bytes or items done and with how many there are, for a progress bar.
+Progress = Callable[[int, int], None]
+
+
+class Store(Protocol):
+    """One place where memory lives."""
+
+    @property
+    def kind(self) -> str:
+        """What kind it is: `ledger`, `runs`, `table` or `entities`."""
+
+    @property
+    def target(self) -> str:
+        """Its resolved address: the same for the same store, whatever it was called."""
+
+    def locked(self, wait: float) -> AbstractContextManager[object]:
+        """Keep every other prune out, whichever configuration it comes by.
+
+        Parameters:
+            wait: how long to wait for one that is at work, in seconds.
+
+        Raises:
+            StoreBusy: when it has not finished by then.
+        """
+
+
+class RowStore(Store, Protocol):
+    """A store of rows in order of time, too many to name one by one."""
+
+    def survey(self, terms: Terms, progress: Progress | None = None) -> Survey:
+        """Look at every row, and tell what would go under these terms. Writes nothing."""
+
+    def delete(self, survey: Survey, terms: Terms, progress: Progress | None = None) -> Survey:
+        """Delete the rows that a survey would take, and nothing that came after it.
+
+        Parameters:
+            survey: what may go: rows below its key, within its extent.
+            terms: the instant and the cutoff that counts are reported by.
+
+        Raises:
+            StoreChanged: when the store is no longer the one that was surveyed.
+        """
+
+
+class ItemStore(Store, Protocol):
+    """A store of items with an identity."""
+
+    def scan(self, progress: Progress | None = None) -> Iterator[Item]:
+        """Every item that is there. Writes nothing."""
+
+    def apply(self, decisions: Iterable[Decision]) -> Iterator[Outcome]:
+        """Carry decisions out one by one, each only if its item is as its fingerprint says."""

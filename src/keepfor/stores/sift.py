@@ -1,0 +1,309 @@
+"""Sifts a ledger: one pass that counts what stays and what goes, and copies what stays if asked.
+
+Survey and deletion are this same pass, so that a plan cannot be computed by other code than the
+deletion that it announces.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from keepfor.errors import WrongTimeField
+from keepfor.items import Key, Survey
+from keepfor.stores import files, replace
+from keepfor.stores.base import Progress
+from keepfor.stores.rows import ROUNDING, Batch, RowFormat, batch_reader, rows_of, time_fields
+from keepfor.times import to_utc
+
+#: A longer line is neither read nor dropped, so that memory stays bounded.
+LONGEST_LINE = 16 << 20
+
+#: So many objects without a time are a wrong setting if they are the larger part.
+_STRAYS = 10
+
+
+class Copy:
+    """What stays of a ledger, written beside it; not begun before there is something to leave out.
+
+    Parameters:
+        path: the ledger.
+        source: its descriptor.
+    """
+
+    def __init__(self, path: str, source: int) -> None:
+        self._path = path
+        self._source = source
+        self._new: int | None = None
+        #: Up to here the copy speaks for the ledger.
+        self._copied = 0
+
+    def keep(self, start: int, end: int, data: bytes | None = None) -> None:
+        """Carry over what stands between two offsets; `data`, where that is at hand."""
+        self._copied = end
+        if self._new is None:
+            return
+        if data is not None:
+            _write(self._new, data)
+            return
+        for position in range(start, end, files.BLOCK):
+            _write(self._new, os.pread(self._source, min(files.BLOCK, end - position), position))
+
+    def leave_out(self) -> None:
+        """Not all of what comes next is carried over, so that a copy is needed from here on."""
+        if self._new is None:
+            self._new = replace.create(self._path, self._source)
+            self.keep(0, self._copied)
+
+    def put_in_place(self) -> list[str]:
+        """Replace the ledger by the copy, and drain into it what came meanwhile.
+
+        Returns:
+            What a person should know of it.
+        """
+        notes = []
+        if os.fstat(self._source).st_nlink > 1:
+            notes.append("another name of the same file (a hard link) still holds the old rows")
+        if replace.at_rest(self._source):
+            # Nobody is going to finish the last line.
+            size = os.fstat(self._source).st_size
+            if files.end_of_lines(self._source, size, self._copied) == self._copied:
+                self.keep(self._copied, size)
+        assert self._new is not None
+        new, self._new = self._new, None
+        if old := replace.swap(self._path, self._source, new, self._copied):
+            notes.append(
+                f"a writer may hold the old file open; what it writes there is brought over by "
+                f"the next prune ({old.path})"
+            )
+        return notes
+
+    def discard(self) -> None:
+        """Drop the copy, unless it was put in place."""
+        if self._new is not None:
+            replace.discard(self._path, self._new)
+            self._new = None
+
+
+def sift(
+    descriptor: int,
+    survey: Survey,
+    *,
+    path: str,
+    form: RowFormat,
+    drop_unreadable: bool,
+    now: datetime,
+    copy: Copy | None = None,
+    progress: Progress | None = None,
+) -> Survey:
+    """Judge every row of a ledger by its key.
+
+    Parameters:
+        descriptor: the ledger's.
+        survey: what may go: the rows below its key, within its extent; and its cutoff, which
+            tells what age takes from what the ceiling takes.
+        now: later instants are counted as future.
+        copy: where what stays is written to.
+
+    Returns:
+        The survey with its counts.
+
+    Raises:
+        WrongTimeField: when the rows do not carry their time where the format says.
+    """
+    assert survey.extent is not None
+    size = os.fstat(descriptor).st_size
+    end = files.end_of_lines(descriptor, size)
+    sieve = _Sieve(survey, form, drop_unreadable, now, copy)
+    reach = min(end, survey.extent.end)
+    for start, stop in (0, reach), (reach, end):
+        sieve.in_reach = stop <= reach
+        for position, data in blocks(descriptor, start, stop):
+            if isinstance(data, int):
+                sieve.pass_by(position, data)
+            else:
+                for batch in sieve.read(position, data):
+                    sieve.judge(batch)
+            if progress:
+                progress(position, size)
+    sieve.check(path)
+    return sieve.total(size, unfinished=size - end)
+
+
+def blocks(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes | int]]:
+    """Whole lines between two offsets, many at a time: their position and their bytes.
+
+    A line that is longer than LONGEST_LINE comes by itself, as its length.
+    """
+    while start < end:
+        about = files.BLOCK
+        data = os.pread(descriptor, min(about, end - start), start)
+        while not (cut := data.rfind(b"\n") + 1) and start + len(data) < end:
+            about *= 2
+            if about > 2 * LONGEST_LINE:
+                break
+            data = os.pread(descriptor, min(about, end - start), start)
+        if not cut:
+            stop = _next_line(descriptor, start + len(data), end)
+        yield start, data[:cut] if cut else stop - start
+        start = start + cut if cut else stop
+
+
+def _next_line(descriptor: int, start: int, end: int) -> int:
+    while start < end:
+        data = os.pread(descriptor, min(files.BLOCK, end - start), start)
+        if found := data.find(b"\n") + 1:
+            return start + found
+        start += len(data) or end
+    return end
+
+
+class _Sieve:
+    """Counts row by row or, where a whole batch is on one side of every edge, at once."""
+
+    def __init__(
+        self,
+        survey: Survey,
+        form: RowFormat,
+        drop_unreadable: bool,
+        now: datetime,
+        copy: Copy | None,
+    ) -> None:
+        self.survey = Survey(below=survey.below, cutoff=survey.cutoff, extent=survey.extent)
+        self.form = form
+        self.read = batch_reader(form)
+        self.drop_unreadable = drop_unreadable
+        self.now = now
+        self.copy = copy
+        self.in_reach = True
+        self.kept_bytes = 0
+        self.timed = self.timeless = self.debris = 0
+        self.stray = b""
+
+    def judge(self, batch: Batch) -> None:
+        """Count a batch, and copy what stays of it."""
+        stays = self._judge_at_once(batch)
+        if stays is None:
+            kept = [
+                line
+                for position, line, instant in rows_of(batch, self.form, *self._edges())
+                if self._stays(position, line, instant)
+            ]
+            data = b"\n".join([*kept, b""]) if len(kept) < len(batch.lines) else batch.data
+        else:
+            data = batch.data if stays else b""
+        self.kept_bytes += len(data)
+        if self.copy:
+            if len(data) < len(batch.data):
+                self.copy.leave_out()
+            self.copy.keep(batch.position, batch.position + len(batch.data), data)
+
+    def pass_by(self, position: int, length: int) -> None:
+        """Keep a line that is too long to be read."""
+        self.survey.scanned += 1
+        self.survey.oversized += 1
+        self.kept_bytes += length
+        if self.copy:
+            self.copy.keep(position, position + length)
+
+    def check(self, path: str) -> None:
+        """Refuse to take a wrong setting for debris."""
+        objects = self.timed + self.timeless
+        none = not self.timed and (self.timeless or self.debris)
+        if none or (self.timeless > _STRAYS and 2 * self.timeless > objects):
+            hint = " and ".join(repr(field) for field in time_fields(self.stray, self.form))
+            raise WrongTimeField(
+                path=path,
+                without=self.timeless + (self.debris if none else 0),
+                objects=objects + (self.debris if none else 0),
+                field=self.form.field,
+                seen=f"; a row here has a time in {hint}" if hint else "",
+            )
+
+    def total(self, size: int, unfinished: int) -> Survey:
+        """The survey, with its sums. An unfinished last line is one kept row."""
+        survey = self.survey
+        survey.scanned += bool(unfinished)
+        survey.applied = survey.expired + survey.unreadable + survey.over_ceiling
+        survey.kept = survey.scanned - survey.applied
+        survey.unknown += survey.oversized + bool(unfinished)
+        survey.oldest, survey.newest, survey.due = (
+            moment and to_utc(moment, UTC) for moment in (survey.oldest, survey.newest, survey.due)
+        )
+        survey.bytes_before = size
+        # Blank lines go with a rewrite, and stay where there is none.
+        survey.bytes_after = self.kept_bytes + unfinished if survey.applied else size
+        return survey
+
+    def _edges(self) -> list[datetime]:
+        survey = self.survey
+        edges = (survey.below and survey.below.instant, survey.cutoff, self.now)
+        return [edge for edge in edges if edge]
+
+    def _judge_at_once(self, batch: Batch) -> bool | None:
+        """Whether a whole batch stays or goes; None where its rows must be told apart."""
+        if batch.span is None:
+            return None
+        low, high = batch.span
+        if any(low - edge <= ROUNDING and edge - high <= ROUNDING for edge in self._edges()):
+            return None
+        survey, rows = self.survey, len(batch.lines)
+        survey.scanned += rows
+        self.timed += rows
+        stays = not self._goes(Key(high, batch.position))
+        if stays:
+            self._keep(low, high, rows)
+        else:
+            self._drop(low, rows)
+        return stays
+
+    def _stays(self, position: int, line: bytes, instant: datetime | str) -> bool:
+        if instant == "blank":
+            return False
+        survey = self.survey
+        survey.scanned += 1
+        if isinstance(instant, datetime):
+            self.timed += 1
+            if self._goes(Key(instant, position)):
+                self._drop(instant, 1)
+                return False
+            self._keep(instant, instant, 1)
+            return True
+        if instant == "too deep":
+            survey.oversized += 1
+            return True
+        if instant == "timeless":
+            self.timeless += 1
+            self.stray = self.stray or line
+        else:
+            self.debris += 1
+        if self.in_reach and self.drop_unreadable:
+            survey.unreadable += 1
+            return False
+        survey.unknown += 1
+        return True
+
+    def _goes(self, key: Key) -> bool:
+        return self.in_reach and self.survey.below is not None and key < self.survey.below
+
+    def _keep(self, low: datetime, high: datetime, rows: int) -> None:
+        survey = self.survey
+        survey.oldest = min(survey.oldest or low, low)
+        survey.newest = max(survey.newest or high, high)
+        if low > self.now:
+            survey.future += rows
+
+    def _drop(self, low: datetime, rows: int) -> None:
+        survey = self.survey
+        if survey.cutoff and low < survey.cutoff:
+            survey.expired += rows
+            survey.due = min(survey.due or low, low)
+        else:
+            survey.over_ceiling += rows
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
