@@ -113,10 +113,11 @@ def parse_duration(text: object) -> timedelta | None:
     match = _DURATION.fullmatch(text) or _ISO_DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         raise BadDuration(value=text, **_advice(text))
-    weeks, days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
     try:
+        weeks, days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
         duration = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
-    except OverflowError:
+    except (OverflowError, ValueError):
+        # Python refuses to read an integer of more than 4,300 digits.
         duration = timedelta.max
     return _checked(duration, text)
 
@@ -222,6 +223,10 @@ def parse_instant(
 
 
 def _from_text(text: str, zone: tzinfo) -> datetime | None:
+    if len(text) > 8 and text[:9].isdigit():
+        # `fromisoformat` takes any character between date and time, a digit too, and so would read
+        # milliseconds in quotes (1712011200000, a day of 2024) as a day of the year 1712.
+        return None
     extra = timedelta()
     try:
         if leap := _LEAP_SECOND.fullmatch(text):
@@ -291,8 +296,8 @@ def _checked(duration: timedelta, value: object) -> timedelta:
 
 
 def _advice(text: str) -> dict[str, str]:
-    number = (re.search(r"\d+", text) or ["90"])[0]
-    bare = re.fullmatch(r"\s*([+-]?[\d.]+)\s*([A-Za-zµ]*)\s*", text)
+    number = (re.search(r"\d+", text, re.ASCII) or ["90"])[0]
+    bare = re.fullmatch(r"\s*([+-]?[\d.]+)\s*([A-Za-zµ]*)\s*", text, re.ASCII)
     if bare and bare[1].startswith("-"):
         return {"why": "it is negative", "fix": '"90d", or "forever"'}
     if bare and not bare[2]:
@@ -304,14 +309,17 @@ def _advice(text: str) -> dict[str, str]:
             "why": "m could be minutes or months",
             "fix": f'"{number}min" for minutes, or days for months ("{int(number[:6]) * 30}d")',
         }
-    unit = bare[2].lower() if bare else ""
+    spelled = bare[2] if bare else ""
+    unit = spelled.lower()
     if unit.startswith("mo") or re.fullmatch(r"P\d+M.*", text):
         return {"why": "months differ in length", "fix": f'days, such as "{int(number[:6]) * 30}d"'}
     if unit.startswith("y") or re.fullmatch(r"P\d+Y.*", text):
         return {"why": "years differ in length", "fix": f'days, such as "{int(number[:6]) * 365}d"'}
+    if spelled in {"w", "d", "h", "min", "s"}:
+        return {"why": "it has a space or a sign in it", "fix": f'"{number}{spelled}"'}
     for word, short in (("w", "w"), ("d", "d"), ("h", "h"), ("min", "min"), ("s", "s")):
         if unit.startswith(word):
-            return {"why": f"{unit!r} is not a unit", "fix": f'"{number}{short}"'}
+            return {"why": f"{spelled!r} is not a unit", "fix": f'"{number}{short}"'}
     return {
         "why": "it is not a number with a unit",
         "fix": '"90d", "12h", "30min", "1d12h", "2w", "P90D", or "forever"',
