@@ -1,3 +1,35 @@
 """Makes what an AI agent remembers expire on a clock."""
 
+from __future__ import annotations
+
 __version__ = "0.1.0"
+
+#: Where each public name lives; it is imported when it is first asked for, so that a program
+#: that only appends pays for nothing else.
+_HOMES = {
+    "Ledger": "keepfor.writers.ledger",
+    "RecallLedger": "keepfor.writers.recall",
+    "Trail": "keepfor.trail",
+    "KeepforError": "keepfor.errors",
+}
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from keepfor.errors import KeepforError
+    from keepfor.trail import Trail
+    from keepfor.writers.ledger import Ledger
+    from keepfor.writers.recall import RecallLedger
+
+__all__ = ["KeepforError", "Ledger", "RecallLedger", "Trail", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'keepfor' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -95,7 +95,7 @@ class CannotReplace(StoreError):
 
 class BreakerTripped(KeepforError):
     """{store}: this would delete {delete} of {total}, more than the {limit:.0%} that the breaker
-    allows. Nothing was done. Look at `keepfor plan {store}`; if it is right, repeat with --force."""
+    allows. Nothing was done. Look at `keepfor plan {store}`; if that is right, use --force."""
 
     exit_code = 5
 

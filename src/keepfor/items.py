@@ -108,7 +108,7 @@ class Tally(msgspec.Struct, kw_only=True):
         bytes_before: the store's size before, in bytes.
         bytes_after: its size after.
         oldest: the oldest known instant that stays.
-        newest: the newest known instant that stays.
+        newest: the newest known instant, whether it stays or goes.
         due: the oldest known instant that goes because of its age.
     """
 
@@ -187,6 +187,9 @@ class Report(Tally, kw_only=True):
         store: the store's name, or its path where it has none.
         kind: what kind of store it is.
         target: the store's resolved address.
+        rules: the names of the rules that it was held to.
+        policy: a digest of the policy.
+        plan: the digest of the plan that was carried out; empty for a prune at the write site.
         now: the instant it was judged by.
         cutoff: rows strictly older were expired.
         started_by: `apply`, `background` or `write site`.
@@ -198,6 +201,9 @@ class Report(Tally, kw_only=True):
     store: str
     kind: str
     target: str
+    rules: list[str] = []
+    policy: str = ""
+    plan: str = ""
     now: datetime
     cutoff: datetime | None = None
     started_by: str = "apply"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from keepfor.items import Decision, Item, Outcome, Survey, Terms
 
@@ -23,6 +23,10 @@ class Store(Protocol):
     def target(self) -> str:
         """Its resolved address: the same for the same store, whatever it was called."""
 
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How it is read, as far as that bears on what a policy takes."""
+
     def locked(self, wait: float) -> AbstractContextManager[object]:
         """Keep every other prune out, whichever configuration it comes by.
 
@@ -34,24 +38,40 @@ class Store(Protocol):
         """
 
 
+@runtime_checkable
 class RowStore(Store, Protocol):
     """A store of rows in order of time, too many to name one by one."""
 
     def survey(self, terms: Terms, progress: Progress | None = None) -> Survey:
         """Look at every row, and tell what would go under these terms. Writes nothing."""
 
-    def delete(self, survey: Survey, terms: Terms, progress: Progress | None = None) -> Survey:
-        """Delete the rows that a survey would take, and nothing that came after it.
+    def aim(self, terms: Terms) -> Survey:
+        """What may go under these terms, without its counts; rows are read only if need be."""
+
+    def delete(
+        self,
+        survey: Survey,
+        terms: Terms,
+        progress: Progress | None = None,
+        accept: Callable[[Survey], bool] | None = None,
+    ) -> Survey:
+        """Delete the rows that may go, and nothing that came later.
 
         Parameters:
-            survey: what may go: rows below its key, within its extent.
-            terms: the instant and the cutoff that counts are reported by.
+            survey: from `survey` or `aim`: rows below its key go, within its extent.
+            terms: what the counts are reported by.
+            progress: called with how far it is.
+            accept: asked when all is counted and nothing has changed yet; False leaves it so.
+
+        Returns:
+            What was done, with its counts.
 
         Raises:
             StoreChanged: when the store is no longer the one that was surveyed.
         """
 
 
+@runtime_checkable
 class ItemStore(Store, Protocol):
     """A store of items with an identity."""
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 #: How much of a file is read at a time, in bytes.
 BLOCK = 1 << 17
 
+#: The extended attribute that tells when an append last pruned a file. It belongs to one inode,
+#: and does not pass to the file that replaces it.
+ATTEMPT = "user.keepfor.attempt"
+
 _LOCK_POLL = 0.01
 
 _inherited: set[int] = set()

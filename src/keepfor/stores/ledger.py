@@ -45,6 +45,16 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
     def target(self) -> str:
         return self.path
 
+    @property
+    def settings(self) -> dict[str, str]:
+        form = self.form
+        return {
+            "time": form.field,
+            "unit": form.unit or "",
+            "timezone": str(form.zone),
+            "unreadable": self.unreadable,
+        }
+
     @contextmanager
     def locked(self, wait: float = 0.0) -> Iterator[None]:
         """See `Store.locked`. What a killed prune left is finished first.

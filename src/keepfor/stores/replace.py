@@ -33,9 +33,6 @@ PATIENCE = 0.05
 #: Where a lease tells nothing, a file that was not written to for so long is at rest.
 ABANDONED = 24 * 3600.0
 
-#: What marks a file that keepfor tried to prune; it belongs to one inode and is not copied.
-ATTEMPT = "user.keepfor.attempt"
-
 _SIGURG = 23
 _PIECE = 8 << 20
 _PAUSE = 0.001
@@ -299,7 +296,9 @@ def _copy_attributes(source: int, target: int, path: str) -> None:
     os.fchmod(target, old.st_mode & 0o7777)
     if not hasattr(os, "listxattr"):
         return
-    wanted = {name: os.getxattr(source, name) for name in os.listxattr(source) if name != ATTEMPT}
+    wanted = {
+        name: os.getxattr(source, name) for name in os.listxattr(source) if name != files.ATTEMPT
+    }
     for name in os.listxattr(target):
         if name not in wanted:
             os.removexattr(target, name)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from keepfor.times import Instant, Known, Unknown, parse_instant, to_utc
+from keepfor.times import Known, Unknown, instant_of, parse_instant, to_utc
 
 #: The fast decoder rounds to a microsecond where `fromisoformat` truncates.
 ROUNDING = timedelta(microseconds=1)
@@ -71,26 +71,18 @@ def read_row(line: bytes, form: RowFormat) -> datetime | Fault:
     if not line.strip(b" \t\r"):
         return "blank"
     try:
-        row = _load(line)
+        row = load_row(line)
     except RecursionError:
         return "too deep"
     except ValueError:
         return "debris"
     if not isinstance(row, dict):
         return "debris"
-    match instant_of(row, form):
+    match instant_of(row, form.field, form.zone, form.unit):
         case Known(instant):
             return instant
         case Unknown():
             return "timeless"
-
-
-def instant_of(row: dict[str, Any], form: RowFormat) -> Instant:
-    """The instant that a decoded row carries in its time field."""
-    value: Any = row
-    for key in form.field.split("."):
-        value = value.get(key) if isinstance(value, dict) else None
-    return parse_instant(value, source=form.field, zone=form.zone, unit=form.unit)
 
 
 def batch_reader(form: RowFormat) -> Callable[[int, bytes], Iterator[Batch]]:
@@ -155,8 +147,11 @@ def time_fields(line: bytes, form: RowFormat) -> list[str]:
     if not line:
         return []
     row = json.loads(line)
-    likely = RowFormat(unit="s", zone=form.zone)
-    return [key for key in row if isinstance(instant_of({"ts": row[key]}, likely), Known)]
+    return [
+        key
+        for key, value in row.items()
+        if isinstance(parse_instant(value, source=key, zone=form.zone, unit="s"), Known)
+    ]
 
 
 def _shape(form: RowFormat) -> type:
@@ -179,7 +174,8 @@ def _in_utc(value: Any, form: RowFormat) -> Any:
             return None
 
 
-def _load(line: bytes) -> Any:
+def load_row(line: bytes) -> Any:
+    """The value that a line holds, for any ordinary JSON reader; ValueError if it holds none."""
     try:
         return json.loads(line)
     except ValueError:

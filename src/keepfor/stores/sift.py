@@ -253,9 +253,10 @@ class _Sieve:
         self.timed += rows
         stays = not self._goes(Key(high, batch.position))
         if stays:
-            self._keep(low, high, rows)
+            self._keep(low, rows)
         else:
             self._drop(low, rows)
+        survey.newest = max(survey.newest or high, high)
         return stays
 
     def _stays(self, position: int, line: bytes, instant: datetime | str) -> bool:
@@ -265,10 +266,11 @@ class _Sieve:
         survey.scanned += 1
         if isinstance(instant, datetime):
             self.timed += 1
+            survey.newest = max(survey.newest or instant, instant)
             if self._goes(Key(instant, position)):
                 self._drop(instant, 1)
                 return False
-            self._keep(instant, instant, 1)
+            self._keep(instant, 1)
             return True
         if instant == "too deep":
             survey.oversized += 1
@@ -287,10 +289,9 @@ class _Sieve:
     def _goes(self, key: Key) -> bool:
         return self.in_reach and self.survey.below is not None and key < self.survey.below
 
-    def _keep(self, low: datetime, high: datetime, rows: int) -> None:
+    def _keep(self, low: datetime, rows: int) -> None:
         survey = self.survey
         survey.oldest = min(survey.oldest or low, low)
-        survey.newest = max(survey.newest or high, high)
         if low > self.now:
             survey.future += rows
 

@@ -1,0 +1,174 @@
+"""A plan: every decision for a store at one instant, with a digest over all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from keepfor import __version__
+from keepfor.errors import ConfigError, PlanStale
+from keepfor.items import Decision, Survey
+from keepfor.policy.decide import decide
+from keepfor.policy.limits import breaker_trips
+from keepfor.policy.rules import Policy, terms
+from keepfor.stores.base import ItemStore, Progress, RowStore
+from keepfor.times import utc_now
+
+FORMAT = 1
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a policy would do to a store.
+
+    Parameters:
+        store: the store's name.
+        kind: what kind of store it is.
+        target: its resolved address.
+        policy: a digest of the policy, and of how the store is read.
+        made: when the plan was made.
+        now: the instant that ages were judged by.
+        survey: the counts; for a store of rows also which rows go.
+        decisions: for a store of items, one for each item.
+        breaker: the fraction that one sweep may delete.
+        digest: over all of the above.
+        format: the version of this form.
+        keepfor: the version that made it.
+    """
+
+    store: str
+    kind: str
+    target: str
+    policy: str
+    made: datetime
+    now: datetime
+    survey: Survey
+    decisions: tuple[Decision, ...] = ()
+    breaker: float | None = 0.5
+    digest: str = ""
+    format: int = FORMAT
+    keepfor: str = __version__
+
+    @property
+    def deletes(self) -> int:
+        """How many rows or items would be deleted."""
+        if self.decisions:
+            return sum(decision.action == "delete" for decision in self.decisions)
+        return self.survey.applied
+
+    @property
+    def trips_breaker(self) -> bool:
+        """Whether it takes so much of the store that a person must say so."""
+        return breaker_trips(self.survey.scanned, self.deletes, self.breaker)
+
+
+def build(
+    store: RowStore | ItemStore,
+    policy: Policy,
+    now: datetime,
+    *,
+    name: str,
+    vetoes: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Work out what a policy would do to a store. Writes nothing.
+
+    Parameters:
+        store: what to look at.
+        policy: what it is held to.
+        now: the instant to judge ages by.
+        name: what the store is called.
+        vetoes: ids of items that must stay, with the reason.
+        progress: called with how far the scan is.
+
+    Raises:
+        BadPolicy: when the policy asks something of a store of rows that only items can give.
+        StoreError: when the store cannot be read.
+    """
+    decisions: tuple[Decision, ...] = ()
+    if isinstance(store, RowStore):
+        survey = store.survey(terms(policy, now), progress)
+    else:
+        decisions = tuple(decide(policy, list(store.scan(progress)), now, vetoes or {}))
+        survey = _counted(decisions)
+    plan = Plan(
+        store=name,
+        kind=store.kind,
+        target=store.target,
+        policy=policy_digest(policy, store.settings),
+        made=utc_now(),
+        now=now,
+        survey=survey,
+        decisions=decisions,
+        breaker=policy.breaker,
+    )
+    return msgspec.structs.replace(plan, digest=_digest(plan))
+
+
+def policy_digest(policy: Policy, settings: Mapping[str, str]) -> str:
+    """Changes whenever the policy, or the way in which the store is read, does."""
+    return hashlib.sha256(msgspec.json.encode([policy, sorted(settings.items())])).hexdigest()
+
+
+def save(plan: Plan, path: Path) -> None:
+    """Write a plan to a file, whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(msgspec.json.format(msgspec.json.encode(plan)) + b"\n")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load(path: Path) -> Plan:
+    """Read a plan from a file.
+
+    Raises:
+        ConfigError: when it is not a plan.
+        PlanStale: when it was edited, or is of another format.
+    """
+    try:
+        raw: Any = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError) as error:
+        raise _not_a_plan(path, error) from error
+    if isinstance(raw, dict) and raw.get("format", FORMAT) != FORMAT:
+        raise PlanStale(
+            store=raw.get("store", path),
+            why=f"it is of format {raw['format']}, and this keepfor ({__version__}) reads {FORMAT}",
+        )
+    try:
+        plan = msgspec.convert(raw, Plan)
+    except msgspec.ValidationError as error:
+        raise _not_a_plan(path, error) from error
+    if plan.digest != _digest(plan):
+        raise PlanStale(store=plan.store, why="it was edited after it was made")
+    return plan
+
+
+def _not_a_plan(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(
+        where=path, what=f"this is not a plan ({error}).", fix="Make one with `keepfor plan -o`."
+    )
+
+
+def _digest(plan: Plan) -> str:
+    bare = msgspec.structs.replace(plan, digest="")
+    return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()
+
+
+def _counted(decisions: tuple[Decision, ...]) -> Survey:
+    applied = sum(decision.action != "keep" for decision in decisions)
+    size = sum(decision.bytes for decision in decisions)
+    gone = sum(decision.bytes for decision in decisions if decision.action == "delete")
+    return Survey(
+        scanned=len(decisions),
+        kept=len(decisions) - applied,
+        applied=applied,
+        bytes_before=size,
+        bytes_after=size - gone,
+    )

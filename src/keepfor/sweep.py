@@ -1,0 +1,253 @@
+"""Carries out what a policy says of a store: a plan made before, or a prune at the write site."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Literal, Protocol
+
+import msgspec
+
+from keepfor.errors import BreakerTripped, KeepforError, PlanSpent, PlanStale
+from keepfor.items import Outcome, Report, Survey, Tally, Terms
+from keepfor.plan import Plan, build, policy_digest
+from keepfor.policy.limits import must_wait
+from keepfor.policy.rules import Policy, terms
+from keepfor.stores.base import ItemStore, Progress, RowStore
+
+#: How long a sweep waits for another one of the same store, in seconds.
+PATIENCE = 10.0
+
+StartedBy = Literal["apply", "background", "write site"]
+
+
+class Recorder(Protocol):
+    """Where sweeps are recorded: the trail."""
+
+    def spent(self, plan: Plan) -> bool:
+        """Whether the plan was begun before, as far as can be told."""
+
+    def begin(self, report: Report) -> None:
+        """Record durably that a sweep is about to act."""
+
+    def end(self, report: Report, error: str) -> None:
+        """Record what it did, and what went wrong if anything did."""
+
+
+def apply(
+    plan: Plan,
+    store: RowStore | ItemStore,
+    policy: Policy,
+    now: datetime,
+    *,
+    trail: Recorder,
+    force: bool = False,
+    started_by: StartedBy = "apply",
+    progress: Progress | None = None,
+) -> Report:
+    """Carry out a plan, once, and only as far as a plan made now would go too.
+
+    Parameters:
+        plan: what to do.
+        store: what to do it to.
+        policy: what the store is held to now.
+        now: the present instant.
+        trail: where it is recorded.
+        force: whether to pass the breaker.
+        started_by: who asked for it.
+        progress: called with how far it is.
+
+    Raises:
+        PlanStale: when target or policy changed, or it was made for a later instant.
+        PlanSpent: when it was carried out before.
+        BreakerTripped: when it takes too much of the store, and `force` is not given.
+        StoreBusy: when another sweep of the store does not end.
+        StoreError: when the store cannot be read or written.
+    """
+    _check(plan, store, policy, now)
+    if plan.trips_breaker and not force:
+        total, limit = plan.survey.scanned, plan.breaker
+        raise BreakerTripped(store=plan.store, delete=plan.deletes, total=total, limit=limit)
+    report = _report(plan.store, store, policy, now, started_by)
+    report.plan = plan.digest
+    with store.locked(PATIENCE):
+        if trail.spent(plan):
+            raise PlanSpent(store=plan.store, digest=plan.digest)
+        fresh = build(store, policy, now, name=plan.store)
+        with _recorded(report, trail) as begin:
+            if isinstance(store, RowStore):
+                _apply_rows(plan, fresh, store, terms(policy, now), report, begin, progress)
+            else:
+                _apply_items(plan, fresh, store, report, begin)
+    return report
+
+
+def prune(
+    store: RowStore,
+    policy: Policy,
+    now: datetime,
+    *,
+    name: str,
+    reach: int | None = None,
+    unattended: bool = False,
+    trail: Recorder | None = None,
+    wait: float = PATIENCE,
+) -> Report:
+    """Hold a store of rows to its policy in one pass, as the write site does.
+
+    Parameters:
+        store: what to prune.
+        policy: what it is held to.
+        now: the instant to judge ages by.
+        name: what the store is called.
+        reach: rows at or past this position stay, whatever they are.
+        unattended: whether nobody is there to ask, so that rows are expired only once those that
+            stay span a day; the ceiling holds all the same.
+        trail: where it is recorded, if anywhere.
+        wait: how long to wait for another prune, in seconds.
+
+    Raises:
+        StoreBusy: when another prune does not end.
+        StoreError: when the store cannot be read or written.
+    """
+    report = _report(name, store, policy, now, "write site")
+    with store.locked(wait), _recorded(report, trail) as begin:
+        waits = False
+
+        def accept(done: Survey) -> bool:
+            nonlocal waits
+            waits = unattended and must_wait(done.scanned, done.expired, done.oldest, now)
+            if not waits:
+                begin()
+            return not waits
+
+        agreed = terms(policy, now)
+        done = store.delete(_within(store.aim(agreed), reach), agreed, accept=accept)
+        if waits:
+            report.notes.append("nothing was expired: the rows that would stay do not span a day")
+            unattended, agreed = False, msgspec.structs.replace(agreed, cutoff=None)
+            done = store.delete(_within(store.aim(agreed), reach), agreed, accept=accept)
+        _fill(report, done)
+    return report
+
+
+def _check(plan: Plan, store: RowStore | ItemStore, policy: Policy, now: datetime) -> None:
+    why = None
+    if (plan.kind, plan.target) != (store.kind, store.target):
+        why = f"it was made for {plan.target}, and the store is {store.target} now"
+    elif plan.policy != policy_digest(policy, store.settings):
+        why = "the policy changed since it was made"
+    elif plan.now > now:
+        why = f"it was made for {plan.now.isoformat()}, which is still to come"
+    if why:
+        raise PlanStale(store=plan.store, why=why)
+
+
+def _apply_rows(
+    plan: Plan,
+    fresh: Plan,
+    store: RowStore,
+    agreed: Terms,
+    report: Report,
+    begin: Callable[[], None],
+    progress: Progress | None,
+) -> None:
+    def accept(_: Survey) -> bool:
+        begin()
+        return True
+
+    planned, present = plan.survey, fresh.survey
+    below = min(planned.below, present.below) if planned.below and present.below else None
+    survey = msgspec.structs.replace(planned, below=below)
+    done = store.delete(survey, agreed, progress, accept)
+    _fill(report, done)
+    report.skipped = max(0, planned.applied - done.applied)
+    report.kept -= report.skipped
+
+
+def _apply_items(
+    plan: Plan, fresh: Plan, store: ItemStore, report: Report, begin: Callable[[], None]
+) -> None:
+    planned = [decision for decision in plan.decisions if decision.action != "keep"]
+    present = {(decision.id, decision.action) for decision in fresh.decisions}
+    standing = [decision for decision in planned if (decision.id, decision.action) in present]
+    outcomes = [
+        Outcome(
+            id=decision.id,
+            action=decision.action,
+            reason=decision.reason,
+            result="skipped",
+            why="a plan made now would not do this",
+        )
+        for decision in planned
+        if (decision.id, decision.action) not in present
+    ]
+    if standing:
+        begin()
+        outcomes += store.apply(standing)
+    results = Counter(outcome.result for outcome in outcomes)
+    gone = {outcome.id for outcome in outcomes if outcome.result == "applied"}
+    freed = sum(d.bytes for d in planned if d.action == "delete" and d.id in gone)
+    report.outcomes = outcomes
+    report.scanned = len(plan.decisions)
+    report.kept = len(plan.decisions) - len(planned)
+    report.applied, report.skipped = results["applied"], results["skipped"]
+    report.failed = results["failed"]
+    report.bytes_before = plan.survey.bytes_before
+    report.bytes_after = report.bytes_before - freed
+
+
+def _report(
+    name: str, store: RowStore | ItemStore, policy: Policy, now: datetime, started_by: StartedBy
+) -> Report:
+    return Report(
+        store=name,
+        kind=store.kind,
+        target=store.target,
+        rules=[rule.name for rule in policy.rules],
+        policy=policy_digest(policy, store.settings),
+        now=now,
+        started_by=started_by,
+    )
+
+
+def _fill(report: Report, done: Survey) -> None:
+    """Take over the counts of a look at rows."""
+    for field in Tally.__struct_fields__:
+        setattr(report, field, getattr(done, field))
+    report.cutoff = done.cutoff
+    report.notes += done.notes
+
+
+def _within(survey: Survey, reach: int | None) -> Survey:
+    if reach is None or survey.extent is None:
+        return survey
+    extent = msgspec.structs.replace(survey.extent, end=min(survey.extent.end, reach))
+    return msgspec.structs.replace(survey, extent=extent)
+
+
+@contextmanager
+def _recorded(report: Report, trail: Recorder | None) -> Iterator[Callable[[], None]]:
+    """Measure a sweep and see that the trail has its beginning, if it acts, and its end."""
+    started = time.monotonic()
+
+    def begin() -> None:
+        if trail:
+            trail.begin(report)
+
+    error = ""
+    try:
+        yield begin
+    except BaseException as failure:
+        error = str(failure) or type(failure).__name__
+        raise
+    finally:
+        report.duration = time.monotonic() - started
+        if trail:
+            try:
+                trail.end(report, error)
+            except (OSError, KeepforError) as failure:
+                report.notes.append(f"the trail has no record of how this ended: {failure}")

@@ -1,0 +1,1 @@
+"""The write site, where a policy meets a store."""
