@@ -147,15 +147,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.reason == "type":
             return {}
         facts: Evidence = {"threshold": format_duration(self.threshold)}
-        match self.clock:
-            case Known(instant, source):
-                key = "age_days" if self.reason == "age" else "unused_days"
-                facts[key] = round(self.age / DAY, 3)
-                facts["instant"] = instant.isoformat()
-                facts["source"] = source
-                facts["cutoff"] = before(instant + self.age, self.threshold).isoformat()
-            case Unknown(why):
-                facts["why"] = why
+        if isinstance(self.clock, Unknown):
+            facts["why"] = self.clock.why
+        else:
+            instant = self.clock.instant
+            facts["age_days" if self.reason == "age" else "unused_days"] = round(self.age / DAY, 3)
+            facts["instant"] = instant.isoformat()
+            facts["source"] = self.clock.source
+            facts["cutoff"] = before(instant + self.age, self.threshold).isoformat()
         if self.degraded:
             facts["access"] = "missing"
         return facts

@@ -1,0 +1,256 @@
+"""Traps: policies that are well-formed, and do not do what their owner will think."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from keepfor.policy.lint import Trap, lint
+from keepfor.policy.rules import Policy, Rule, keep_for
+from tests.policy.build import days, delete, flag, item, keep
+
+D30, D90, D180, D365 = days(30), days(90), days(180), days(365)
+
+
+def said(*rules: Rule, **more: Any) -> dict[str, str]:
+    """What lint says of each rule."""
+    return {trap.rule: trap.what for trap in lint(Policy(rules=rules, **more))}
+
+
+# --- rules that can never fire ------------------------------------------------------------
+
+
+def test_a_flag_before_a_longer_delete_is_a_trap() -> None:
+    """A 90-day flag before a 180-day delete takes all of it, and lint says what to change."""
+    rules = (flag("stale", type="a", max_age=D90), delete("old", type="a", max_age=D180))
+    assert lint(Policy(rules=rules)) == [
+        Trap(
+            rule="old",
+            what="it can never fire: all that it matches has matched 'stale' before.",
+            fix="Put it above 'stale', or leave it out.",
+        )
+    ]
+    assert lint(Policy(rules=rules[::-1])) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "trapped"),
+    [
+        # Types: a rule for all covers one for some, not the other way round.
+        ({"max_age": D90}, {"type": "a", "max_age": D180}, True),
+        ({"max_age": D90}, {"max_age": D180}, True),
+        ({"type": "a", "max_age": D90}, {"max_age": D180}, False),
+        ({"type": "a", "max_age": D90}, {"type": "b", "max_age": D180}, False),
+        # Thresholds: the same or a shorter one covers.
+        ({"max_age": D90}, {"max_age": D90}, True),
+        ({"max_age": D180}, {"max_age": D90}, False),
+        ({"max_unused": D90}, {"max_unused": D90}, True),
+        ({"max_unused": D90}, {"max_unused": D180}, True),
+        ({"max_unused": D180}, {"max_unused": D90}, False),
+        # What is old may have been recalled yesterday.
+        ({"max_unused": D90}, {"max_age": D180}, False),
+        # Two thresholds: each has to be covered.
+        ({"max_age": D90, "max_unused": D30}, {"max_age": D180}, True),
+        ({"max_age": D90, "max_unused": D30}, {"max_unused": D180}, True),
+        ({"max_age": D90, "max_unused": D30}, {"max_age": D90, "max_unused": D30}, True),
+        ({"max_age": D90, "max_unused": D90}, {"max_age": D90, "max_unused": D30}, False),
+        ({"max_age": D90, "max_unused": D90}, {"max_age": D30, "max_unused": D90}, False),
+        ({"max_unused": D90}, {"max_age": D180, "max_unused": D180}, False),
+    ],
+)
+def test_a_rule_is_covered_when_each_threshold_is(
+    first: dict[str, Any], second: dict[str, Any], trapped: bool
+) -> None:
+    """A trap is named exactly where nothing is left to the later rule."""
+    what = said(flag("first", **first), delete("second", **second)).get("second", "")
+    assert what.startswith("it can never fire") is trapped
+    assert bool(what) is trapped
+
+
+def test_a_pin_and_a_delete_cover_like_a_flag() -> None:
+    """Whatever the earlier rule does with what it matches, nothing is left."""
+    for earlier in (keep("first", type="a", max_age=D90), delete("first", max_age=D90)):
+        assert "second" in said(earlier, delete("second", type="a", max_age=D180))
+
+
+def test_old_before_unused_leaves_next_to_nothing() -> None:
+    """What was unused for 180 days is older than 90, unless it was changed since."""
+    rules = (flag("stale", max_age=D90), delete("unused", max_unused=D180))
+    assert lint(Policy(rules=rules)) == [
+        Trap(
+            rule="unused",
+            what="it fires at most on items that were changed after their last recall: "
+            "all others have matched 'stale' before.",
+            fix="Put it above 'stale', or leave it out.",
+        )
+    ]
+    assert said(flag("stale", max_age=D180), delete("unused", max_unused=D90)) == {}
+    assert said(rules[1], rules[0]) == {}
+    # One threshold is covered for certain, the other nearly: not never, but next to nothing.
+    both = delete("both", max_age=D180, max_unused=D180)
+    assert said(rules[0], both)["both"].startswith("it fires at most")
+
+
+def test_two_rules_together_can_leave_nothing() -> None:
+    """A rule is covered by two that cover one threshold each; both are named."""
+    rules = (
+        flag("stale", max_age=D90),
+        flag("idle", max_unused=D30),
+        delete("either", max_age=D180, max_unused=D180),
+    )
+    assert lint(Policy(rules=rules)) == [
+        Trap(
+            rule="either",
+            what="it can never fire: all that it matches has matched 'stale' and 'idle' before.",
+            fix="Put it above 'stale' and 'idle', or leave it out.",
+        )
+    ]
+
+
+def test_the_first_of_several_is_named() -> None:
+    """The rule that takes the items in truth is the one that is named."""
+    what = said(flag("a", max_age=D90), flag("b", max_age=D30), delete("c", max_age=D365))
+    assert "'a'" in what["c"]
+    assert "'b'" not in what["c"]
+    assert list(what) == ["c"]
+
+
+def test_an_ordinary_policy_has_no_trap() -> None:
+    """The policies of the documentation pass without a word."""
+    assert lint(Policy()) == []
+    assert lint(Policy(rules=keep_for(D90), max_bytes=1000, keep_last=5)) == []
+    rules = (
+        delete("unused-guidelines", type="guideline", max_unused=D180),
+        flag("stale-guidelines", type="guideline", max_age=D90),
+        delete("old-sessions", type="trajectory", max_age=D365, cascade_derived=True),
+    )
+    assert lint(Policy(rules=rules, max_count=1000)) == []
+
+
+# --- ceilings -----------------------------------------------------------------------------
+
+
+def test_a_ceiling_over_a_pin_for_all_is_a_trap() -> None:
+    """Where the old is pinned whatever its type, a ceiling can only take the young."""
+    pin = keep("pin", max_age=D90, max_unused=days(0.5))
+    assert lint(Policy(rules=(pin,), max_count=10)) == [
+        Trap(
+            rule="max_count",
+            what="'pin' pins what is older than 90d or unused for 12h, "
+            "so it takes the others instead.",
+            fix="Give 'pin' a type, or leave `max_count` out.",
+        )
+    ]
+    both = said(keep("pin", max_unused=D90), max_count=10, max_bytes=10)
+    assert both == dict.fromkeys(
+        ("max_count", "max_bytes"),
+        "'pin' pins what is unused for 90d, so it takes the others instead.",
+    )
+    assert said(keep("pin", type="a", max_age=D90), max_count=10) == {}
+    assert said(flag("f", max_age=D90), max_count=10) == {}
+    assert said(pin) == {}
+
+
+def test_a_ceiling_that_can_take_nothing_is_a_trap() -> None:
+    """A ceiling needs ages to go by, and a ceiling on bytes needs sizes."""
+    ceilings = Policy(max_count=10, max_bytes=10)
+    assert lint(ceilings, [item(), item("b")]) == [
+        Trap(
+            rule=key,
+            what="it can take nothing, since no item's age is known.",
+            fix="Have the age read from where it can be found.",
+        )
+        for key in ("max_count", "max_bytes")
+    ]
+    assert lint(ceilings, [item(when="2026-01-01"), item("b")]) == [
+        Trap(
+            rule="max_bytes",
+            what="it can never be reached, since no item has a size.",
+            fix="Write `max_count`, or leave it out.",
+        )
+    ]
+    assert lint(ceilings, [item(when="2026-01-01"), item("b", bytes=1)]) == []
+    assert lint(Policy(), [item()]) == []
+
+
+# --- against the items that are there -----------------------------------------------------
+
+
+def test_a_type_that_no_item_has_is_a_trap() -> None:
+    """A rule for a type that is not there does nothing, and the types that are there are named."""
+    policy = Policy(rules=(delete(type="notes", max_unused=D90, cascade_derived=True),))
+    items = [item(name, type=name) for name in "gfedcba"]
+    assert lint(policy, items) == [
+        Trap(
+            rule="old",
+            what="no item is of type 'notes'.",
+            fix="The types that are there: a, b, c, d, e.",
+        )
+    ]
+
+
+def test_an_empty_store_has_no_trap() -> None:
+    """A store that is not there yet says nothing about its policy."""
+    assert lint(Policy(rules=(delete(type="note", max_unused=D90),), max_bytes=1), []) == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "instead"),
+    [
+        ("skip", "spares what it matches"),
+        ("flag", "flags what it matches"),
+        ("delete", "deletes by age alone"),
+    ],
+)
+def test_disuse_without_any_access_is_a_trap(missing: Any, instead: str) -> None:
+    """A delete on disuse where no access was ever recorded does something else; lint says what."""
+    rule = delete("r", type="note", max_unused=D90, on_missing_access_signal=missing)
+    items = [item("a", "2026-01-01"), item("s", "2026-01-01", "2026-01-01", type="session")]
+    assert lint(Policy(rules=(rule,)), items) == [
+        Trap(
+            rule="r",
+            what=f"no access was ever recorded, so its `max_unused` {instead}.",
+            fix="Have accesses recorded, or write `max_age`.",
+        )
+    ]
+    recalled = item("b", "2026-01-01", "2026-02-01")
+    assert lint(Policy(rules=(rule,)), [*items, recalled]) == []
+
+
+def test_only_a_delete_on_disuse_needs_accesses() -> None:
+    """A delete by age, and a flag or pin by disuse, make do without."""
+    items = [item("a", "2026-01-01")]
+    for rule in (delete(max_age=D90), flag(max_unused=D90), keep(max_unused=D90)):
+        assert lint(Policy(rules=(rule,)), items) == []
+
+
+def test_a_cascade_that_nothing_hangs_on_is_a_trap() -> None:
+    """Where no item was derived from one that the rule speaks of, the cascade is idle."""
+    rule = delete("r", type="session", max_age=D90, cascade_derived=True)
+    session = item("s", "2026-01-01", type="session")
+    idle = Trap(
+        rule="r",
+        what="its cascade takes nothing along: no item was derived from one of these.",
+        fix="Leave `cascade_derived` out, or have items name what they were made from.",
+    )
+    policy = Policy(rules=(rule,))
+    assert lint(policy, [session]) == [idle]
+    assert lint(policy, [session, item("n", derived_from="t")]) == [idle]
+    assert lint(policy, [session, item("n"), item("m", derived_from="n")]) == [idle]
+    assert lint(policy, [session, item("n", derived_from="s")]) == []
+    assert lint(Policy(rules=(delete(type="session", max_age=D90),)), [session]) == []
+
+
+def test_traps_of_the_policy_come_first() -> None:
+    """The order is stable: shadowed rules, ceilings, then what the items show, rule by rule."""
+    policy = Policy(
+        rules=(
+            delete("a", type="x", max_unused=D90),
+            keep("b", max_age=D90),
+            flag("c", max_age=D90),
+        ),
+        max_count=1,
+    )
+    found = [trap.rule for trap in lint(policy, [item()])]
+    assert found == ["c", "max_count", "a", "max_count"]

@@ -1,0 +1,344 @@
+"""One rule, one item, one instant: the verdict and its numbers; and what a policy may not say."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from keepfor.errors import BadPolicy
+from keepfor.items import Terms
+from keepfor.policy.rules import Policy, Rule, keep_for, terms, verdict
+from tests.policy.build import NOW, at, days, delete, flag, item, keep
+
+ON_THE_CUTOFF = "2026-04-27T00:00:00"
+JUST_OLDER = "2026-04-26T23:59:59.999999"
+JUST_YOUNGER = "2026-04-27T00:00:00.000001"
+
+
+# --- verdicts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("when", "answer"),
+    [
+        (JUST_OLDER, "yes"),
+        (ON_THE_CUTOFF, "no"),
+        (JUST_YOUNGER, "no"),
+        ("2026-07-26T00:00:00", "no"),
+        ("2026-07-26T00:00:01", "no"),
+        ("9999-12-31T23:59:59", "no"),
+        ("0001-01-01T00:00:00", "yes"),
+        (None, "unknown"),
+    ],
+)
+def test_only_what_is_strictly_older_expires(when: str | None, answer: str) -> None:
+    """On the cutoff stays, a future item is simply young, an unknown age is neither."""
+    said = verdict(flag(max_age=days(90)), item(when=when), NOW)
+    assert (said.answer, said.reason, said.degraded) == (answer, "age", False)
+
+
+@pytest.mark.parametrize(
+    ("used", "answer"),
+    [(JUST_OLDER, "yes"), (ON_THE_CUTOFF, "no"), (JUST_YOUNGER, "no"), ("2027-01-01", "no")],
+)
+def test_disuse_counts_from_the_last_recall(used: str, answer: str) -> None:
+    """A recorded access settles disuse whatever the item's own age, and needs no stand-in."""
+    for when in (None, "2020-01-01", "2026-07-25"):
+        said = verdict(flag(max_unused=days(90)), item(when=when, used=used), NOW)
+        assert (said.answer, said.reason, said.degraded) == (answer, "unused", False)
+
+
+@pytest.mark.parametrize(
+    ("when", "answer"),
+    [(JUST_OLDER, "yes"), (ON_THE_CUTOFF, "no"), (JUST_YOUNGER, "no"), (None, "unknown")],
+)
+def test_without_a_recall_the_items_own_age_stands_in(when: str | None, answer: str) -> None:
+    """Where no access was ever recorded, disuse goes by the item's age and says so."""
+    said = verdict(flag(max_unused=days(90)), item(when=when), NOW)
+    assert (said.answer, said.reason, said.degraded) == (answer, "unused", True)
+
+
+@pytest.mark.parametrize(
+    ("when", "used", "answer", "reason"),
+    [
+        # max_age 90 d: cutoff 2026-04-27; max_unused 30 d: cutoff 2026-06-26.
+        ("2026-04-26", "2026-07-25", "yes", "age"),
+        ("2026-04-26", "2026-01-01", "yes", "age"),
+        ("2026-05-01", "2026-06-25", "yes", "unused"),
+        ("2026-05-01", None, "yes", "unused"),
+        (None, "2026-06-25", "yes", "unused"),
+        # An age that is unknown might be over: the young recall does not settle it.
+        (None, "2026-07-25", "unknown", "age"),
+        (None, None, "unknown", "age"),
+        # Both say no: the one that is due first is named. 4 and 29 days are left, then 4 and 6.
+        ("2026-05-01", "2026-07-25", "no", "age"),
+        ("2026-07-25", "2026-07-25", "no", "unused"),
+        ("2026-05-01", "2026-07-02", "no", "age"),
+        ("2026-05-05", "2026-07-02", "no", "unused"),
+    ],
+)
+def test_either_threshold_is_enough_and_age_is_asked_first(
+    when: str | None, used: str | None, answer: str, reason: str
+) -> None:
+    """With both thresholds one yes is a yes, and a no takes two."""
+    rule = flag(max_age=days(90), max_unused=days(30))
+    said = verdict(rule, item(when=when, used=used), NOW)
+    assert (said.answer, said.reason) == (answer, reason)
+
+
+def test_a_rule_speaks_of_its_own_type_only() -> None:
+    """A rule with a type says no to every other type, whatever the age, unknown ages too."""
+    rule = delete(type="session", max_age=days(90))
+    for when in ("2020-01-01", None):
+        said = verdict(rule, item(when=when, type="note"), NOW)
+        assert (said.answer, said.reason, said.evidence()) == ("no", "type", {})
+    assert verdict(rule, item(when="2020-01-01", type="session"), NOW).answer == "yes"
+    assert verdict(delete(max_age=days(90)), item(when="2020-01-01", type=""), NOW).answer == "yes"
+
+
+def test_a_verdict_names_the_numbers_of_age() -> None:
+    """The evidence holds the age, the threshold, the cutoff, and where the timestamp came from."""
+    said = verdict(flag(max_age=days(90)), item(when="2026-03-25T12:00:00"), NOW)
+    assert said.evidence() == {
+        "threshold": "90d",
+        "age_days": 122.5,  # 6.5 of March, 30, 31, 30, and 25 of July
+        "instant": "2026-03-25T12:00:00+00:00",
+        "source": "mtime",
+        "cutoff": "2026-04-27T00:00:00+00:00",
+    }
+
+
+def test_a_verdict_names_the_numbers_of_disuse() -> None:
+    """The evidence of disuse is that of the last recall, not of the item's age."""
+    rule = flag(max_age=days(365), max_unused=days(180))
+    said = verdict(rule, item(when="2026-01-01", used="2026-01-16"), NOW)
+    assert said.evidence() == {
+        "threshold": "180d",
+        "unused_days": 191.0,
+        "instant": "2026-01-16T00:00:00+00:00",
+        "source": "recall",
+        "cutoff": "2026-01-27T00:00:00+00:00",
+    }
+
+
+def test_a_stand_in_is_named_in_the_evidence() -> None:
+    """A verdict on disuse without a recorded access says that the access is missing."""
+    said = verdict(flag(max_unused=days(180)), item(when="2026-01-26T23:00:00"), NOW)
+    assert said.evidence() == {
+        "threshold": "180d",
+        "unused_days": 180.042,  # and an hour, to the third digit
+        "instant": "2026-01-26T23:00:00+00:00",
+        "source": "mtime",
+        "cutoff": "2026-01-27T00:00:00+00:00",
+        "access": "missing",
+    }
+
+
+def test_an_unknown_verdict_says_what_is_missing() -> None:
+    """Where nothing can be said, the evidence holds why."""
+    said = verdict(flag(max_age=days(90)), item(), NOW)
+    assert said.evidence() == {"threshold": "90d", "why": "mtime is missing"}
+    said = verdict(flag(max_unused=days(90)), item(), NOW)
+    assert said.evidence() == {"threshold": "90d", "why": "mtime is missing", "access": "missing"}
+
+
+def test_a_young_item_has_evidence_too() -> None:
+    """A no holds its numbers, so that one can say when it will turn into a yes."""
+    said = verdict(flag(max_age=days(90)), item(when="2026-07-27"), NOW)
+    assert said.answer == "no"
+    assert said.evidence()["age_days"] == -1.0
+    assert said.evidence()["cutoff"] == "2026-04-27T00:00:00+00:00"
+
+
+def test_the_earliest_times_are_within_reach() -> None:
+    """Thresholds that reach back before the calendar begins match nothing, and raise nothing."""
+    now = at("0050-01-01")
+    said = verdict(flag(max_age=days(36_500)), item(when="0001-01-01"), now)
+    assert said.answer == "no"
+    assert said.evidence()["cutoff"] == "0001-01-01T00:00:00+00:00"
+
+
+# --- what a rule may not say --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "what", "fix"),
+    [
+        ({"name": ""}, "a rule has no name", "name"),
+        ({}, "rule 'r': it has no threshold", "max_age"),
+        ({"action": "delete"}, "it has no threshold", "max_unused"),
+        ({"action": "keep"}, "it has no threshold", "max_age"),
+        ({"max_age": days(1), "action": "erase"}, "`action: erase` is unknown", "keep, flag or"),
+        ({"max_age": days(1), "action": "Delete"}, "`action: Delete` is unknown", "or delete"),
+        ({"max_age": days(0)}, "its `max_age` is", "90d"),
+        ({"max_age": days(-1)}, "its `max_age` is", "90d"),
+        ({"max_age": 90}, "its `max_age` is 90", "90d"),
+        ({"max_age": days(1), "max_unused": days(0)}, "its `max_unused` is", "90d"),
+        ({"max_unused": "90d"}, "its `max_unused` is '90d'", "90d"),
+        (
+            {"max_age": days(1), "action": "delete", "on_missing_access_signal": "flag"},
+            "`on_missing_access_signal` says nothing here",
+            "`action: delete` with `max_unused`",
+        ),
+        (
+            {"max_unused": days(1), "action": "flag", "on_missing_access_signal": "delete"},
+            "`on_missing_access_signal` says nothing here",
+            "`action: delete` with `max_unused`",
+        ),
+        (
+            {"max_unused": days(1), "action": "delete", "on_missing_access_signal": "spare"},
+            "`on_missing_access_signal: spare` is unknown",
+            "skip, flag or delete",
+        ),
+        (
+            {"max_age": days(1), "action": "flag", "cascade_derived": True},
+            "`cascade_derived` says nothing here",
+            "`action: delete`",
+        ),
+        (
+            {"max_age": days(1), "action": "keep", "cascade_derived": True},
+            "`cascade_derived` says nothing here",
+            "`action: delete`",
+        ),
+    ],
+)
+def test_a_rule_that_could_not_mean_anything_is_refused(
+    settings: dict[str, Any], what: str, fix: str
+) -> None:
+    """A slip in a rule is refused when it is made, with what to write instead."""
+    with pytest.raises(BadPolicy) as refusal:
+        Rule(**({"name": "r"} | settings))
+    said, _, advice = str(refusal.value).partition(". ")
+    assert said.startswith("The policy cannot be kept: ")
+    assert what in said
+    assert fix in advice
+
+
+def test_a_rule_is_checked_however_it_is_made() -> None:
+    """Copies with a change, and rules read from a file, are held to the same."""
+    with pytest.raises(BadPolicy, match="no threshold"):
+        msgspec.structs.replace(flag(max_age=days(1)), max_age=None)
+    with pytest.raises(msgspec.ValidationError, match="no threshold"):
+        msgspec.convert({"name": "r"}, Rule)
+
+
+@pytest.mark.parametrize("missing", ["skip", "flag", "delete"])
+def test_a_delete_on_disuse_may_say_what_to_do_without_a_signal(missing: Any) -> None:
+    """All three answers are allowed where they mean something, and skip is the default."""
+    rule = delete(max_unused=days(1), on_missing_access_signal=missing, cascade_derived=True)
+    assert rule.on_missing_access_signal == missing
+    assert delete(max_unused=days(1)).on_missing_access_signal == "skip"
+    assert Rule(name="r", max_age=days(1)).action == "flag"
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"rules": (flag("a", max_age=days(1)),) * 2}, "2 rules are named 'a'"),
+        ({"rules": (*keep_for(days(90)), flag("keep_for", max_age=days(1)))}, "are named"),
+        ({"max_count": 0}, "`max_count` is 0"),
+        ({"max_count": -1}, "`max_count` is -1"),
+        ({"max_count": True}, "`max_count` is True"),
+        ({"max_count": 2.5}, "`max_count` is 2.5"),
+        ({"max_bytes": 0}, "`max_bytes` is 0"),
+        ({"max_bytes": "25MiB"}, "`max_bytes` is '25MiB'"),
+        ({"keep_last": -1}, "`keep_last` is -1"),
+        ({"keep_last": None}, "`keep_last` is None"),
+        ({"keep_last": True}, "`keep_last` is True"),
+        ({"keep_last": 11, "max_count": 10}, "`keep_last` (11) is above `max_count` (10)"),
+        ({"breaker": 0}, "`breaker` is 0"),
+        ({"breaker": -0.5}, "`breaker` is -0.5"),
+        ({"breaker": 1.01}, "`breaker` is 1.01"),
+        ({"breaker": 50}, "`breaker` is 50"),
+        ({"breaker": True}, "`breaker` is True"),
+        ({"breaker": float("nan")}, "`breaker` is nan"),
+        ({"breaker": "off"}, "`breaker` is 'off'"),
+    ],
+)
+def test_a_policy_that_contradicts_itself_is_refused(settings: dict[str, Any], what: str) -> None:
+    """Bounds that could not hold, or that look like a slip, are refused with a way out."""
+    with pytest.raises(BadPolicy) as refusal:
+        Policy(**settings)
+    said, _, advice = str(refusal.value).partition(". ")
+    assert what in said
+    assert advice
+
+
+def test_a_policy_may_use_its_bounds_to_the_full() -> None:
+    """What lies on a bound is allowed: a floor as high as the ceiling, a breaker of all."""
+    Policy(keep_last=10, max_count=10)
+    Policy(keep_last=1, breaker=1)
+    Policy(max_count=1, max_bytes=1, breaker=0.001)
+    Policy(breaker=None)
+    assert Policy() == Policy(rules=(), max_count=None, max_bytes=None, keep_last=0, breaker=0.5)
+
+
+# --- terms for rows -----------------------------------------------------------------------
+
+
+def test_keep_for_is_short_for_one_rule() -> None:
+    """`keep_for: 90d` deletes by age under that name, and `forever` says nothing."""
+    assert keep_for(days(90)) == (Rule(name="keep_for", max_age=days(90), action="delete"),)
+    assert keep_for(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (Policy(), Terms(now=NOW)),
+        (Policy(rules=keep_for(days(90))), Terms(now=NOW, cutoff=at("2026-04-27"))),
+        # Of several, the shortest decides: what it takes is gone, whatever the others say.
+        (
+            Policy(
+                rules=(delete("a", max_age=days(365)), delete("b", max_age=days(30))), keep_last=7
+            ),
+            Terms(now=NOW, cutoff=at("2026-06-26"), keep_last=7),
+        ),
+        (Policy(max_bytes=1000), Terms(now=NOW, ceiling=1000, target=800)),
+        # 25 MiB, and 80 % of it; of 9 bytes 80 % are 7.2, of 1 byte 0.8.
+        (Policy(max_bytes=26_214_400), Terms(now=NOW, ceiling=26_214_400, target=20_971_520)),
+        (Policy(max_bytes=9), Terms(now=NOW, ceiling=9, target=7)),
+        (Policy(max_bytes=1), Terms(now=NOW, ceiling=1, target=0)),
+    ],
+)
+def test_a_policy_comes_to_terms_for_rows(policy: Policy, expected: Terms) -> None:
+    """Rows get a cutoff, a ceiling with its target of 80 %, and a floor; nothing else."""
+    assert terms(policy, NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "what"),
+    [
+        (Policy(rules=(delete(type="a", max_age=days(1)),)), "rule 'old' names a type"),
+        (Policy(rules=(delete(max_unused=days(1)),)), "rule 'old' goes by disuse"),
+        (Policy(rules=(delete(max_age=days(1), max_unused=days(1)),)), "goes by disuse"),
+        (Policy(rules=(flag(max_age=days(1)),)), "rule 'stale' says flag"),
+        (Policy(rules=(keep(max_age=days(1)),)), "rule 'pin' says keep"),
+        (Policy(rules=(delete(max_age=days(1), cascade_derived=True),)), "rule 'old' cascades"),
+        (
+            Policy(rules=(*keep_for(days(90)), flag(max_age=days(1)))),
+            "rule 'stale' says flag",
+        ),
+        (Policy(max_count=10), "`max_count` counts items"),
+    ],
+)
+def test_rows_cannot_be_held_to_what_they_do_not_have(policy: Policy, what: str) -> None:
+    """A rule that a store of rows cannot carry is refused, and not left out in silence."""
+    with pytest.raises(BadPolicy) as refusal:
+        terms(policy, NOW)
+    assert what in str(refusal.value)
+    assert "Write `max_" in str(refusal.value)
+
+
+def test_terms_and_verdicts_agree_on_the_cutoff() -> None:
+    """A row and an item of one instant, under one policy, share their fate."""
+    policy = Policy(rules=keep_for(days(90)))
+    cutoff = terms(policy, NOW).cutoff
+    assert isinstance(cutoff, datetime)
+    for instant in (cutoff - timedelta(microseconds=1), cutoff, cutoff + timedelta(days=1)):
+        thing = item(when=instant.replace(tzinfo=None).isoformat())
+        expired = verdict(policy.rules[0], thing, NOW).answer == "yes"
+        assert expired == (instant < cutoff)
