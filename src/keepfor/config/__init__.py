@@ -1,0 +1,24 @@
+"""keepfor.yaml and the environment, read strictly into stores and their policies."""
+
+from __future__ import annotations
+
+from keepfor.config.loading import Config, load, policy_of, traps
+from keepfor.config.models import Ledger, Store, Trail
+from keepfor.config.paths import NAME, find
+from keepfor.config.showing import INIT, Row, schema, show
+
+__all__ = [
+    "INIT",
+    "NAME",
+    "Config",
+    "Ledger",
+    "Row",
+    "Store",
+    "Trail",
+    "find",
+    "load",
+    "policy_of",
+    "schema",
+    "show",
+    "traps",
+]

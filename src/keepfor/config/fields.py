@@ -1,0 +1,145 @@
+"""What a setting may hold: each type reads what was written, and writes it back as it would stand.
+
+A validator that refuses says in full sentences what is wrong and what to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+from keepfor.config.paths import expand
+from keepfor.errors import BadDuration, ConfigError
+from keepfor.sizes import UNITS, format_size, parse_size_text
+from keepfor.times import days_duration, format_duration, load_timezone, parse_duration
+
+DURATION = (
+    r"^(forever|(?=\d)(\d+w)?(\d+d)?(\d+h)?(\d+min)?(\d+s)?"
+    r"|P(?=\d|T)(\d+W)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+S)?)?)$"
+)
+SIZE = rf"^\d+({'|'.join(UNITS)})$"
+
+
+class PathText(msgspec.Struct, frozen=True, kw_only=True):
+    """A path as it was written, with what it takes to tell where it leads."""
+
+    text: str
+    base: Path
+    environ: Mapping[str, str]
+
+
+class Days(msgspec.Struct, frozen=True, kw_only=True):
+    """A duration that was written as a number of days."""
+
+    number: object
+
+
+def _path(value: object) -> Path:
+    if isinstance(value, PathText):
+        return expand(value.text, value.base, value.environ)
+    if isinstance(value, Path):
+        return value
+    raise ValueError(f"{value!r} is no path. Put it in quotes if it is meant.")
+
+
+def _duration(value: object) -> timedelta | None:
+    if not isinstance(value, Days):
+        return parse_duration(value)
+    try:
+        return days_duration(value.number)
+    except BadDuration as error:
+        why = f"{value.number!r} is no age in days: {error.facts['why']}."
+        raise ValueError(f"{why} Write a number such as 90, or use keep_for.") from None
+
+
+def _limited(value: object) -> timedelta:
+    try:
+        duration = parse_duration(value)
+        why = "nothing would ever be late"
+    except BadDuration as error:
+        duration, why = None, str(error.facts["why"])
+    if duration is None:
+        raise ValueError(f"{value!r} is no grace: {why}. Write a duration such as 24h.")
+    return duration
+
+
+def _zone(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is no time zone. Write a name such as Europe/Berlin.")
+    try:
+        load_timezone(value)
+    except ConfigError as error:
+        raise ValueError("{what} {fix}".format_map(error.facts)) from None
+    return value
+
+
+def _field(value: object) -> str:
+    if not isinstance(value, str) or not all(value.split(".")):
+        raise ValueError(f"{value!r} names no field. Write its name, such as ts or meta.ts.")
+    return value
+
+
+def _unit(value: object) -> object:
+    if value is None:
+        raise ValueError("leave the key out for no unit.")
+    return value
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{value!r} is no number of rows. Write 0, or a whole number such as 100.")
+    return value
+
+
+def _fraction(value: object) -> float | None:
+    if value == "off":
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1:
+        return float(value)
+    raise ValueError(f"{value!r} is no fraction. Write a number above 0 and up to 1, or off.")
+
+
+def _text(**more: object) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", **more})
+
+
+AnyPath = Annotated[Path, BeforeValidator(_path), _text(minLength=1)]
+Duration = Annotated[
+    timedelta | None,
+    BeforeValidator(_duration),
+    PlainSerializer(format_duration),
+    _text(pattern=DURATION, examples=["90d", "12h", "30min", "1d12h", "2w", "P90D", "forever"]),
+]
+Grace = Annotated[
+    timedelta,
+    BeforeValidator(_limited),
+    PlainSerializer(format_duration),
+    _text(pattern=DURATION.replace("forever|", ""), examples=["24h"]),
+]
+Size = Annotated[
+    int | None,
+    BeforeValidator(parse_size_text),
+    PlainSerializer(lambda size: None if size is None else format_size(size)),
+    _text(pattern=SIZE, examples=["25MiB", "25MB"]),
+]
+Fraction = Annotated[
+    float | None,
+    BeforeValidator(_fraction),
+    PlainSerializer(lambda fraction: "off" if fraction is None else fraction),
+    WithJsonSchema(
+        {"anyOf": [{"const": "off"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
+    ),
+]
+Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 0})]
+FieldName = Annotated[str, BeforeValidator(_field), _text(pattern=r"^[^.]+(\.[^.]+)*$")]
+Unit = Annotated[
+    Literal["s", "ms", "us", "ns"] | None,
+    BeforeValidator(_unit),
+    WithJsonSchema({"enum": ["s", "ms", "us", "ns"]}),
+]
+Zone = Annotated[str, BeforeValidator(_zone), _text()]

@@ -1,0 +1,83 @@
+"""The configuration for people and editors: what is in force, its JSON Schema, a first file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from keepfor.config.loading import Config
+from keepfor.config.models import Settings
+
+INIT = """\
+# keepfor holds each store below to how long it may keep what it holds.
+#   keepfor plan     shows what would go; nothing is touched
+#   keepfor apply    does it
+#   keepfor config show    says what is in force, and where each value came from
+# Any setting can be overridden: KEEPFOR_STORES__RECALL__KEEP_FOR=30d keepfor plan
+
+stores:
+  recall:                       # a name of your own: small letters, digits, underscores
+    kind: ledger                # an append-only JSONL file
+    path: recall-history.jsonl  # relative to this file; ~ and $VAR expand
+    time: ts                    # the field that holds a row's time; meta.ts reaches into objects
+    keep_for: 90d               # 12h, 30min, 1d12h, 2w, P90D; forever says never on purpose
+
+    # What else can be said, with what holds if it is not:
+    # max_age_days: 90          # in place of keep_for, a number of days; none
+    # max_bytes: 25MiB          # a ceiling, at which the oldest rows go whatever their age; none
+    # keep_last: 0              # how many of the newest rows never go
+    # unit: ms                  # what a time that is a number counts: s, ms, us or ns; none
+    # timezone: UTC             # the zone of a time that names none
+    # unreadable: drop          # or keep: rows that no reader can use
+    # breaker: 0.5              # the share of ten rows or more that one sweep may delete; or off
+    # grace: 24h                # how long a row may outstay keep_for before `keepfor check` fails
+
+  # A known product needs no more than its name; any key beside it overrides the preset.
+  # agentm:
+  #   preset: agentm
+
+# trail:
+#   keep_for: 90d               # how long the record of what was done is kept
+
+# state_dir: ~/keepfor-state    # the trail, plans and caches; a folder of its own if left out
+"""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting that is in force.
+
+    Parameters:
+        key: its dotted path.
+        value: as keepfor.yaml would say it; None where there is nothing to say.
+        source: where it came from.
+    """
+
+    key: str
+    value: str | int | float | None
+    source: str
+
+
+def show(config: Config) -> list[Row]:
+    """Every setting in force, with where its value came from."""
+    sections: dict[str, Any] = {
+        f"stores.{name}.": store.model_dump(mode="json") for name, store in config.stores.items()
+    }
+    sections["trail."] = config.trail.model_dump(mode="json")
+    sections[""] = {"state_dir": str(config.state_dir)}
+    return [
+        Row(key=f"{prefix}{key}", value=value, source=config.sources[f"{prefix}{key}"])
+        for prefix, section in sections.items()
+        for key, value in section.items()
+    ]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of keepfor.yaml, by which an editor can check one."""
+    found = Settings.model_json_schema()
+    for section in (found, *found["$defs"].values()):
+        for setting in section["properties"].values():
+            # No default is an absence, and `null` would be an unknown value.
+            if setting.get("default", ...) is None:
+                del setting["default"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
