@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -146,3 +149,34 @@ def test_a_module_is_small_and_says_what_it_is_for(path: Path) -> None:
     assert text.startswith('"""'), "the first line is a docstring"
     assert ast.get_docstring(ast.parse(text))
     assert text.count("\n") <= 400
+
+
+APPEND_ONCE = """
+import sys
+before = set(sys.modules)
+from datetime import UTC, datetime
+from keepfor import Ledger
+Ledger("ledger.jsonl", keep_for="90d").append({"ts": datetime.now(UTC).isoformat()})
+print(*(set(sys.modules) - before))
+"""
+#: What each of these costs to import is more than the append itself.
+HEAVY = {
+    *("asyncio", "dataclasses", "inspect", "logging", "msgspec", "pathlib", "platformdirs"),
+    *("pydantic", "rich", "socket", "sqlalchemy", "subprocess", "tempfile", "typer", "typing"),
+    *("yaml", "zoneinfo"),
+}
+
+
+def test_an_append_pays_for_nothing_heavy(tmp_path: Path) -> None:
+    """A fresh process that appends one row has loaded no library that it does not need."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
+    done = subprocess.run(
+        [sys.executable, "-c", APPEND_ONCE],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert HEAVY.intersection(done.stdout.split()) == set()
+    assert tmp_path.joinpath("ledger.jsonl").read_bytes().count(b"\n") == 1
