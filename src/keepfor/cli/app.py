@@ -1,0 +1,351 @@
+"""What can be typed: every verb, argument and option, and the help for them.
+
+Nothing is done here. A command line becomes a function that does what it says, so that a `--help`
+costs no more than what it prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from keepfor.cli.codes import MEANINGS
+
+if TYPE_CHECKING:
+    from keepfor.cli.documents import Answer
+    from keepfor.cli.invocation import Invocation
+    from keepfor.cli.output import Output
+
+_CODES = "\n".join(f"  {code}  {meaning}" for code, meaning in MEANINGS.items())
+_EPILOG = f"""\b
+Exit codes:
+{_CODES}
+
+Where several would do, the lowest but 0 counts. Ctrl-C exits with 130."""
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+app = typer.Typer(
+    name="keepfor",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings=_SETTINGS,
+    epilog=_EPILOG,
+)
+config_app = typer.Typer(rich_markup_mode=None)
+app.add_typer(config_app, name="config", help="The configuration: show it, or begin one.")
+
+_Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Use this configuration file."),
+]
+_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for a program.")]
+_Stores = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="STORE", help="The stores to look at; all of them if none is named."),
+]
+_Store = Annotated[str, typer.Argument(metavar="STORE", help="The store, by its name.")]
+
+
+class Verb:
+    """What a command line asks for.
+
+    Parameters:
+        do: does it.
+        named: the configuration file that the command line names, if any.
+        as_json: whether stdout is for a program.
+    """
+
+    def __init__(
+        self, do: Callable[[Invocation], Answer], named: Path | None, as_json: bool
+    ) -> None:
+        self._do = do
+        self._named = named
+        self._as_json = as_json
+
+    def __call__(self, out: Output) -> Answer:
+        from keepfor.cli.invocation import Invocation
+
+        out.as_json = self._as_json
+        return self._do(Invocation(out, self._named))
+
+
+class Command(TyperCommand):
+    """A verb whose help calls an argument by its name, without its type in Python."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        records: dict[str, list[Any]] = {"argument": [], "option": []}
+        param: Any
+        for param in self.get_params(ctx):
+            plain = param.param_type_name == "argument"
+            record = (param.metavar, param.help) if plain else param.get_help_record(ctx)
+            records[param.param_type_name].append(record)
+        for kind, found in records.items():
+            if found:
+                with formatter.section(f"{kind.capitalize()}s"):
+                    formatter.write_dl(found)
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood.
+
+    Parameters:
+        message: why not.
+        hint: where to look.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+#: What typer raises for a command line; it has no public name of its own.
+_REFUSED = typer.BadParameter.__mro__[1]
+
+
+def parse(arguments: Sequence[str]) -> Verb | int:
+    """Turn a command line into what it asks for.
+
+    Returns:
+        A function that does it; or an exit code, where help or version was all that was asked.
+
+    Raises:
+        UsageError: when it cannot be understood.
+    """
+    try:
+        verb: Verb | int = app(
+            list(arguments) or ["--help"], prog_name="keepfor", standalone_mode=False
+        )
+    except Exception as error:
+        if not isinstance(error, _REFUSED):
+            raise
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "keepfor"
+        message = getattr(error, "format_message", error.__str__)()
+        raise UsageError(message, f"Try '{command} --help'.") from None
+    # To ask for nothing is no success: a crontab that forgot its verb should notice.
+    return verb if arguments else 2
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from keepfor import __version__
+
+        typer.echo(f"keepfor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def keepfor(
+    context: typer.Context,
+    config: _Config = None,
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Make what an AI agent remembers expire on a clock.
+
+    Every store is held to what keepfor.yaml says of it: `plan` shows what would go and touches
+    nothing, `apply` does it, `check` tells a monitor when it is not done.
+    """
+    context.obj = config
+
+
+@app.command(cls=Command)
+def plan(
+    context: typer.Context,
+    stores: _Stores = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Save the plan, for `apply FILE`."),
+    ] = None,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            "--now", metavar="TIME", help="Judge ages by this instant, such as 2026-07-26."
+        ),
+    ] = None,
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Show what would go, and why. Nothing is touched."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.planning import plan
+
+        return plan(run, stores or [], output, now)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def apply(
+    context: typer.Context,
+    stores: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="STORE|PLAN_FILE",
+            help="The stores, all of them if none is named; or a plan that was saved.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Pass the breaker.")] = False,
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Delete what is due.
+
+    Without a plan file it plans, shows and asks. A plan file is carried out as it stands, once,
+    and only as far as a plan made now would go too.
+    """
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.applying import apply
+
+        return apply(run, stores or [], yes=yes, force=force)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def status(
+    context: typer.Context, stores: _Stores = None, config: _Config = None, json: _Json = False
+) -> Verb:
+    """Show what history each store holds, and what is due."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.watching import status
+
+        return status(run, stores or [])
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def check(
+    context: typer.Context, stores: _Stores = None, config: _Config = None, json: _Json = False
+) -> Verb:
+    """Fail if a store outstays its policy, for cron and monitoring."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.watching import check
+
+        return check(run, stores or [])
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def trace(
+    context: typer.Context,
+    store: _Store,
+    slug: Annotated[str, typer.Argument(metavar="SLUG", help="The note's slug.")],
+    count: Annotated[
+        int, typer.Option("-n", metavar="COUNT", min=1, help="How many recalls at the most.")
+    ] = 3,
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Show when a note was last recalled, and on what evidence."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.recalling import trace
+
+        return trace(run, store, slug, count)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def count(
+    context: typer.Context,
+    store: _Store,
+    since: Annotated[
+        str,
+        typer.Option("--since", metavar="TIME", help="A date, an instant, or a duration like 7d."),
+    ],
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Count recalls, and the notes that surfaced in them."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.recalling import count
+
+        return count(run, store, since)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def log(
+    context: typer.Context,
+    stores: _Stores = None,
+    count: Annotated[
+        int, typer.Option("-n", metavar="COUNT", min=1, help="How many sweeps at the most.")
+    ] = 20,
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Show what was done, the newest first."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.record import log
+
+        return log(run, stores or [], count)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def demo(context: typer.Context, json: _Json = False) -> Verb:
+    """Hold a sandbox of 120 days of recalls to 90, and show each step."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.demo import demo
+
+        return demo(run)
+
+    return Verb(do, context.obj, json)
+
+
+@config_app.command("show", cls=Command)
+def config_show(context: typer.Context, config: _Config = None, json: _Json = False) -> Verb:
+    """Show every setting in force, and where its value came from."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.configuring import show
+
+        return show(run)
+
+    return Verb(do, config or context.obj, json)
+
+
+@config_app.command("schema", cls=Command)
+def config_schema(context: typer.Context, json: _Json = False) -> Verb:
+    """Print the JSON Schema of keepfor.yaml, for editors."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.configuring import schema
+
+        return schema(run)
+
+    return Verb(do, context.obj, json)
+
+
+@config_app.command("init", cls=Command)
+def config_init(context: typer.Context, config: _Config = None, json: _Json = False) -> Verb:
+    """Write a first keepfor.yaml, with every setting explained."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.configuring import init
+
+        return init(run)
+
+    return Verb(do, config or context.obj, json)

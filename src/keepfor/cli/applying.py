@@ -1,0 +1,144 @@
+"""`apply`: delete what is due, once it was seen and agreed to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from keepfor import plan as plans
+from keepfor import sweep
+from keepfor.cli import codes
+from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
+from keepfor.cli.documents import Answer, error, of_report
+from keepfor.cli.invocation import Invocation
+from keepfor.cli.planning import build, counted, described
+from keepfor.cli.wording import listed, number, rows, span
+from keepfor.config import policy_of
+from keepfor.config.standing import in_words
+from keepfor.errors import ConfigError, KeepforError, NotConfirmed
+from keepfor.items import Report
+from keepfor.plan import Plan
+
+_NAME = re.compile(r"[a-z0-9_]+")
+
+
+def apply(
+    run: Invocation, wanted: Sequence[str], *, yes: bool = False, force: bool = False
+) -> Answer:
+    """Delete what is due.
+
+    A plan file is its own confirmation: it was made to be looked at. Stores are independent of
+    each other: what keeps one from being swept does not stop the others.
+
+    Parameters:
+        wanted: the stores, all if none is named; or one plan file.
+        yes: whether to do it without asking.
+        force: whether to pass the breaker.
+
+    Returns:
+        The document has `stores`: for each what `documents.of_report` says, with `outcome` (`done`,
+        `nothing to do` or `partly done`) and `error` (null). A store that was not swept has
+        `store`, `outcome` (`failed`) and `error` only.
+
+    Raises:
+        NotConfirmed: when there was something to do, and nobody agreed.
+    """
+    results: dict[str, Plan | Exception]
+    if file := _plan_file(run, wanted):
+        saved = plans.load(file)
+        run.settings(saved.store)
+        results = {saved.store: saved}
+    else:
+        results = {name: _planned(run, name) for name in run.names(wanted)}
+        if not yes:
+            _confirm(run, [plan for plan in results.values() if isinstance(plan, Plan)], force)
+    documents, exit_codes = [], []
+    for name, planned in results.items():
+        document, code = _swept(run, name, planned, force)
+        documents.append(document)
+        exit_codes.append(code)
+    return Answer(verb="apply", facts={"stores": documents}, exit_code=codes.gravest(exit_codes))
+
+
+def _plan_file(run: Invocation, wanted: Sequence[str]) -> Path | None:
+    """The plan file among the arguments: what cannot be a store, or is a file and no store."""
+    files = [
+        word
+        for word in wanted
+        if not _NAME.fullmatch(word) or (Path(word).is_file() and word not in run.config.stores)
+    ]
+    if files and len(wanted) > 1:
+        raise ConfigError(
+            where=files[0],
+            what="a plan file is carried out by itself.",
+            fix=f"Run `keepfor apply {files[0]}`, and the rest after it.",
+        )
+    return Path(files[0]) if files else None
+
+
+def _planned(run: Invocation, name: str) -> Plan | Exception:
+    try:
+        return build(run, name, run.clock())
+    except (KeepforError, OSError) as problem:
+        return problem
+
+
+def _confirm(run: Invocation, planned: Sequence[Plan], force: bool) -> None:
+    due = [plan for plan in planned if plan.deletes and (force or not plan.trips_breaker)]
+    if not due:
+        return
+    for plan in planned:
+        run.out.show(*described(plan, in_words(run.settings(plan.store))))
+    if not run.out.asks:
+        raise NotConfirmed(why="nobody is at a terminal to agree to it. Give --yes to do it.")
+    names = listed([plan.store for plan in due])
+    if not run.out.confirmed(f"Delete {rows(sum(plan.deletes for plan in due))} from {names}?"):
+        raise NotConfirmed(why="you did not agree.")
+
+
+def _swept(
+    run: Invocation, name: str, planned: Plan | Exception, force: bool
+) -> tuple[dict[str, Any], int]:
+    """Carry out one store's plan, and tell what came of it."""
+    try:
+        if isinstance(planned, Exception):
+            raise planned
+        with run.out.progress(f"Sweeping {name}") as progress:
+            report = sweep.apply(
+                planned,
+                run.store(name),
+                policy_of(run.settings(name)),
+                run.clock(),
+                trail=run.trail,
+                force=force,
+                progress=progress,
+            )
+    except (KeepforError, OSError) as problem:
+        run.warn(problem)
+        code = getattr(problem, "exit_code", codes.FAILED)
+        return {"store": name, "outcome": "failed", "error": error(problem, code)}, code
+    run.out.show(*_described(report))
+    outcome, code = _outcome(report)
+    return {**of_report(report), "outcome": outcome, "error": None}, code
+
+
+def _outcome(report: Report) -> tuple[str, int]:
+    if report.skipped or report.failed:
+        return "partly done", codes.PARTLY
+    return "done" if report.applied else "nothing to do", codes.DONE
+
+
+def _described(report: Report) -> list[Block]:
+    heading = Heading(report.store, (report.kind, report.target))
+    notes = [Fact("note", note, "warn") for note in report.notes]
+    outcome, code = _outcome(report)
+    if outcome == "nothing to do":
+        nothing = Line(f"  There was nothing to do; {rows(report.kept)} stay.", "good")
+        return [heading, nothing, Facts(notes)]
+    gone = f"{number(report.applied)} of {rows(report.scanned)} are gone."
+    took = Fact("took", span(timedelta(seconds=report.duration)))
+    facts = Facts([*counted(report), took, *notes])
+    return [heading, Line(f"  {gone}", "warn" if code else "good"), Line(), facts]

@@ -1,0 +1,90 @@
+"""What every verb is handed: where it prints, what is configured, what time it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keepfor.errors import KeepforError, UnknownStore
+from keepfor.times import utc_now
+
+if TYPE_CHECKING:
+    from keepfor.cli.output import Output
+    from keepfor.config import Config
+    from keepfor.config.models import Store
+    from keepfor.stores.ledger import LedgerStore
+    from keepfor.trail import Trail
+
+
+class Invocation:
+    """One run of keepfor.
+
+    Parameters:
+        out: where it prints.
+        named: the configuration file that the command line names, if any.
+        clock: tells the present instant.
+        load: loads the configuration from the file that was named.
+    """
+
+    def __init__(
+        self,
+        out: Output,
+        named: Path | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        load: Callable[[Path | None], Config] | None = None,
+    ) -> None:
+        self.out = out
+        self.named = named
+        self.clock = clock
+        self._load = load
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration in force."""
+        from keepfor import config
+
+        return (self._load or config.load)(self.named)
+
+    @cached_property
+    def trail(self) -> Trail:
+        """Where sweeps are recorded."""
+        from keepfor.config.opening import open_trail
+
+        return open_trail(self.config)
+
+    def names(self, wanted: Iterable[str]) -> list[str]:
+        """The stores to work on, each once: those wanted, or all that are configured.
+
+        Raises:
+            UnknownStore: when one of them is not configured.
+        """
+        names = list(dict.fromkeys(wanted)) or list(self.config.stores)
+        for name in names:
+            self.settings(name)
+        return names
+
+    def settings(self, name: str) -> Store:
+        """A store's settings.
+
+        Raises:
+            UnknownStore: when there is no such store.
+        """
+        stores = self.config.stores
+        if name not in stores:
+            from keepfor.config.faults import nearest
+
+            raise UnknownStore(name=name, where=self.config.path, fix=nearest(name, stores))
+        return stores[name]
+
+    def store(self, name: str) -> LedgerStore:
+        """A store, to look at or to act on."""
+        from keepfor.config.opening import open_store
+
+        return open_store(self.settings(name))
+
+    def warn(self, error: KeepforError | OSError) -> None:
+        """Say what kept one store of several from being worked on."""
+        self.out.say(f"keepfor: {error}")

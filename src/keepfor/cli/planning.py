@@ -1,0 +1,153 @@
+"""`plan`: what would go, and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from keepfor import plan as plans
+from keepfor.cli import codes
+from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
+from keepfor.cli.documents import Answer, error, of_plan
+from keepfor.cli.invocation import Invocation
+from keepfor.cli.wording import instant, number, rows, size
+from keepfor.config import policy_of
+from keepfor.config.standing import in_words
+from keepfor.errors import ConfigError, KeepforError, PlanStale
+from keepfor.items import Tally
+from keepfor.plan import Plan
+from keepfor.times import parse_now
+
+
+def plan(
+    run: Invocation, wanted: Sequence[str], output: Path | None = None, now: str | None = None
+) -> Answer:
+    """Show what would go.
+
+    Parameters:
+        wanted: the stores; all if none is named.
+        output: where the plan is saved, if anywhere.
+        now: the instant to judge ages by; None for the present.
+
+    Returns:
+        The document has `saved`, the file the plan was saved in or null, and `stores`: for each
+        store what `documents.of_plan` says, with `policy` (in words) and `error` (null). A store
+        that could not be read has `store` and `error` only.
+    """
+    names = run.names(wanted)
+    if output is not None:
+        _check_output(output, names)
+    moment = run.clock() if now is None else parse_now(now)
+    documents: list[dict[str, Any]] = []
+    made: list[Plan] = []
+    exit_codes = []
+    for name in names:
+        try:
+            made.append(build(run, name, moment))
+        except (KeepforError, OSError) as problem:
+            code = getattr(problem, "exit_code", codes.FAILED)
+            run.warn(problem)
+            exit_codes.append(code)
+            documents.append({"store": name, "error": error(problem, code)})
+            continue
+        policy = in_words(run.settings(name))
+        run.out.show(*described(made[-1], policy))
+        documents.append({**of_plan(made[-1]), "policy": policy, "error": None})
+    if output is not None and made:
+        plans.save(made[0], output)
+        run.out.show(Line(f"Saved. To carry it out: keepfor apply {output}", "command"))
+    saved = str(output) if output is not None and made else None
+    facts = {"saved": saved, "stores": documents}
+    return Answer(verb="plan", facts=facts, exit_code=codes.gravest(exit_codes))
+
+
+def build(run: Invocation, name: str, moment: datetime) -> Plan:
+    """A store's plan, with a bar if it takes long."""
+    store, policy = run.store(name), policy_of(run.settings(name))
+    with run.out.progress(f"Reading {name}") as progress:
+        return plans.build(store, policy, moment, name=name, progress=progress)
+
+
+def described(plan: Plan, policy: str) -> list[Block]:
+    """A plan for people."""
+    survey = plan.survey
+    if survey.extent is None:
+        return [*heading(plan), Line("  There is nothing there yet.", "faint")]
+    total = Line(f"  Nothing would go of {rows(survey.scanned)}.", "good")
+    if survey.applied:
+        total = Line(f"  {number(survey.applied)} of {rows(survey.scanned)} would go.", "warn")
+    facts = [Fact("policy", policy), *_cutoff(plan), *counted(survey), _breaker(plan)]
+    facts += [Fact("note", note, "warn") for note in survey.notes]
+    return [*heading(plan), total, Line(), Facts(facts)]
+
+
+def heading(plan: Plan) -> list[Block]:
+    """What says which store it is."""
+    return [Heading(plan.store, (plan.kind, plan.target))]
+
+
+def counted(tally: Tally) -> list[Fact]:
+    """The counts of a look at rows, or of a sweep of them."""
+    facts = [
+        Fact("expired", number(tally.expired)),
+        Fact("unreadable", number(tally.unreadable)),
+        Fact("over ceiling", number(tally.over_ceiling)),
+        Fact("kept", _kept(tally)),
+        Fact("oldest kept", instant(tally.oldest)),
+        Fact("size", f"{size(tally.bytes_before)} -> {size(tally.bytes_after)}"),
+    ]
+    if tally.skipped or tally.failed:
+        facts += [
+            Fact("skipped", f"{number(tally.skipped)}, changed since the plan", "warn"),
+            Fact("failed", number(tally.failed), "bad" if tally.failed else "plain"),
+        ]
+    return facts
+
+
+def _cutoff(plan: Plan) -> list[Fact]:
+    judged = f"judged at {instant(plan.now)}"
+    cutoff = plan.survey.cutoff
+    return [Fact("cutoff", f"{instant(cutoff)}, {judged}" if cutoff else f"none, {judged}")]
+
+
+def _kept(tally: Tally) -> str:
+    future, unknown = number(tally.future), number(tally.unknown)
+    return f"{number(tally.kept)} ({future} in the future, {unknown} of unknown age)"
+
+
+def _breaker(plan: Plan) -> Fact:
+    if plan.breaker is None:
+        return Fact("breaker", "off")
+    share = plan.deletes / plan.survey.scanned if plan.survey.scanned else 0
+    allowed = f"{share:.1%} would go, and {plan.breaker:.0%} may"
+    if plan.trips_breaker:
+        return Fact("breaker", f"holds it back: {allowed}; --force passes it", "bad")
+    return Fact("breaker", f"lets it pass: {allowed}")
+
+
+def _check_output(output: Path, names: Sequence[str]) -> None:
+    """Refuse to save where something stands that is no plan, such as a ledger."""
+    if len(names) != 1:
+        raise ConfigError(
+            where="--output",
+            what=f"a plan file is of one store, and these are {len(names)}.",
+            fix=f"Name one of them: `keepfor plan {names[0]} -o {output}`.",
+        )
+    if not output.parent.is_dir():
+        fix = "Make it first, or name another place."
+        raise ConfigError(where=output, what="its folder is not there.", fix=fix)
+    if os.path.lexists(output) and not _is_plan(output):
+        what = "something that is not a plan stands there already."
+        raise ConfigError(where=output, what=what, fix="Name another file, or remove it.")
+
+
+def _is_plan(path: Path) -> bool:
+    try:
+        return path.is_file() and plans.load(path) is not None
+    except PlanStale:
+        return True
+    except ConfigError:
+        return False

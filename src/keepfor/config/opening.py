@@ -1,0 +1,24 @@
+"""From settings to what they stand for: a store that can be looked at, a trail to record in.
+
+Apart from the rest of the configuration, which tells what is meant and touches no store.
+"""
+
+from __future__ import annotations
+
+from keepfor.config.loading import Config
+from keepfor.config.models import Store
+from keepfor.stores.ledger import LedgerStore, ledger_at
+from keepfor.stores.rows import RowFormat
+from keepfor.times import load_timezone
+from keepfor.trail import Trail
+
+
+def open_store(store: Store) -> LedgerStore:
+    """The store that these settings speak of. It is not touched, and need not be there yet."""
+    form = RowFormat(field=store.time, unit=store.unit, zone=load_timezone(store.timezone))
+    return ledger_at(store.path, form=form, unreadable=store.unreadable)
+
+
+def open_trail(config: Config) -> Trail:
+    """Where sweeps under this configuration are recorded."""
+    return Trail(path=str(config.state_dir / "trail.jsonl"), keep_for=config.trail.keep_for)
