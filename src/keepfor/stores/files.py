@@ -24,8 +24,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: How much of a file is read at a time, in bytes.
-BLOCK = 1 << 17
+#: How much of a file is read at a time, in bytes. From 128 KiB on, malloc would map the memory for
+#: each block anew, and the kernel clear it.
+BLOCK = 1 << 16
 
 #: The extended attribute that tells when an append last pruned a file. It belongs to one inode,
 #: and does not pass to the file that replaces it.
