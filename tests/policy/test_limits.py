@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from keepfor.policy.decide import decide
-from keepfor.policy.limits import Shortfall, breaker_trips, must_wait, shortfalls
+from keepfor.policy.limits import Shortfall, breaker_trips, must_wait, over_ceilings, shortfalls
 from keepfor.policy.rules import Policy
 from tests.policy.build import NOW, at, days, delete, item, keep
 
@@ -64,6 +64,17 @@ def test_one_ceiling_may_be_met_and_the_other_not() -> None:
     assert shortfalls(policy, items, decide(policy, items, NOW)) == [
         Shortfall(ceiling="max_count", over=1, remains=2, because={"unknown": 2})
     ]
+
+
+def test_decisions_for_other_items_are_a_mistake_in_the_code() -> None:
+    """A bound is never worked out over items and decisions that do not belong together."""
+    items = [item("a", OLD), item("b", YOUNG)]
+    decisions = decide(Policy(), items, NOW)
+    for few in (decisions[:1], [*decisions, decisions[0]]):
+        with pytest.raises(ValueError, match="argument 2"):
+            shortfalls(Policy(max_count=1), items, few)
+        with pytest.raises(ValueError, match="argument 2"):
+            over_ceilings(Policy(max_count=1), items, few)
 
 
 # --- the breaker --------------------------------------------------------------------------

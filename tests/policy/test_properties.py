@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keepfor.items import Decision, Item
@@ -17,6 +17,9 @@ from keepfor.policy.lint import lint
 from keepfor.policy.rules import Policy, Rule, terms, verdict
 from keepfor.times import Instant, Known, Unknown
 from tests.policy.build import NOW
+
+#: Stores and policies take long to draw; the tables hold what must not be left to chance.
+tried = settings(max_examples=50)
 
 TYPES = ("note", "session")
 NAMES = [f"i{number}" for number in range(8)]
@@ -87,6 +90,7 @@ def deleted(decisions: list[Decision]) -> dict[str, Decision]:
     return {said.id: said for said in decisions if said.action == "delete"}
 
 
+@tried
 @given(policies(), stores(), VETOES)
 def test_each_item_gets_exactly_one_decision(
     policy: Policy, items: list[Item], vetoes: dict[str, str]
@@ -98,6 +102,7 @@ def test_each_item_gets_exactly_one_decision(
     ]
 
 
+@tried
 @given(policies(), stores(), VETOES)
 def test_deciding_is_pure(policy: Policy, items: list[Item], vetoes: dict[str, str]) -> None:
     """The same input gives the same output, and is left as it was; the order does not matter."""
@@ -109,6 +114,7 @@ def test_deciding_is_pure(policy: Policy, items: list[Item], vetoes: dict[str, s
     assert backwards[::-1] == first
 
 
+@tried
 @given(policies(), stores(), VETOES)
 def test_nothing_is_done_without_a_reason(
     policy: Policy, items: list[Item], vetoes: dict[str, str]
@@ -123,6 +129,7 @@ def test_nothing_is_done_without_a_reason(
         msgspec.json.encode(said)
 
 
+@tried
 @given(policies(), stores(), VETOES)
 def test_a_veto_is_never_deleted(policy: Policy, items: list[Item], vetoes: dict[str, str]) -> None:
     """No rule, cascade or ceiling deletes or flags what is vetoed."""
@@ -130,6 +137,7 @@ def test_a_veto_is_never_deleted(policy: Policy, items: list[Item], vetoes: dict
         assert said.id not in vetoes or said.action == "keep"
 
 
+@tried
 @given(policies(), stores(), VETOES)
 def test_floors_always_win(policy: Policy, items: list[Item], vetoes: dict[str, str]) -> None:
     """The newest `keep_last` of known age stay, whatever else the policy says."""
@@ -142,6 +150,7 @@ def test_floors_always_win(policy: Policy, items: list[Item], vetoes: dict[str, 
     assert not floor & set(deleted(decisions))
 
 
+@tried
 @given(policies(), stores())
 def test_unknown_is_never_deleted_by_age(policy: Policy, items: list[Item]) -> None:
     """An unknown age is no reason to go: neither by age, nor below a ceiling."""
@@ -154,6 +163,7 @@ def test_unknown_is_never_deleted_by_age(policy: Policy, items: list[Item]) -> N
             assert said.reason.startswith("cascade:")
 
 
+@tried
 @given(policies(), stores(), VETOES)
 def test_ceilings_hold_or_say_why_not(
     policy: Policy, items: list[Item], vetoes: dict[str, str]
@@ -173,6 +183,7 @@ def test_ceilings_hold_or_say_why_not(
             assert held or (said.action == "keep" and said.reason in {"age", "unused"})
 
 
+@tried
 @given(policies(), stores())
 def test_a_ceiling_takes_no_more_than_it_has_to(policy: Policy, items: list[Item]) -> None:
     """The last item that a ceiling took was still one too many."""
@@ -186,6 +197,7 @@ def test_a_ceiling_takes_no_more_than_it_has_to(policy: Policy, items: list[Item
     assert count > (policy.max_count or count) or size > (policy.max_bytes or size)
 
 
+@tried
 @given(rules(action="delete"), stores(), st.data())
 def test_an_older_item_never_outlives_a_newer_equal_one(
     rule: Rule, items: list[Item], data: st.DataObject
@@ -206,6 +218,7 @@ def test_an_older_item_never_outlives_a_newer_equal_one(
     assert said != ["no", "yes"]
 
 
+@tried
 @given(policies(), stores())
 def test_under_a_ceiling_the_older_goes_first(policy: Policy, items: list[Item]) -> None:
     """Of two items that a ceiling could take, it never takes the newer and leaves the older."""
@@ -221,6 +234,7 @@ def test_under_a_ceiling_the_older_goes_first(policy: Policy, items: list[Item])
     assert actions == sorted(actions)
 
 
+@tried
 @given(policies(ceilings=False), stores(), rules("first", action="flag"), VETOES)
 def test_an_earlier_flag_rule_never_adds_a_deletion(
     policy: Policy, items: list[Item], rule: Rule, vetoes: dict[str, str]
@@ -240,6 +254,7 @@ def test_an_earlier_flag_rule_never_adds_a_deletion(
             assert was.reason in {"age", "unused", "spared"}
 
 
+@tried
 @given(policies(), stores(), VETOES)
 def test_a_cascade_has_a_cause(policy: Policy, items: list[Item], vetoes: dict[str, str]) -> None:
     """What goes by cascade was derived from an item that a cascading rule deletes in this plan."""
@@ -255,6 +270,7 @@ def test_a_cascade_has_a_cause(policy: Policy, items: list[Item], vetoes: dict[s
             assert said.rule in cascading
 
 
+@tried
 @given(st.lists(rules(), max_size=4), stores())
 def test_a_rule_that_lint_calls_dead_never_decides(drawn: list[Rule], items: list[Item]) -> None:
     """Where lint says that a rule can never fire, it decides nothing, whatever the items are."""
@@ -265,6 +281,7 @@ def test_a_rule_that_lint_calls_dead_never_decides(drawn: list[Rule], items: lis
     assert not dead & {said.rule for said in decide(Policy(rules=named), items, NOW)}
 
 
+@tried
 @given(st.lists(st.integers(1, 9), max_size=3), stores())
 def test_rows_and_items_expire_alike(thresholds: list[int], items: list[Item]) -> None:
     """The cutoff that rows are held to takes exactly what the same rules take as items."""

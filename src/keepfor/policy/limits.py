@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from heapq import nlargest
 from typing import Literal
@@ -66,14 +66,15 @@ def over_ceilings(
     Returns:
         For each item that goes its position, the ceiling that takes it, and the evidence.
     """
-    count, size = _remains(items, decisions)
+    pairs = list(zip(items, decisions, strict=True))
+    count, size = _remains(pairs)
     too_many = _excess(count, policy.max_count)
     too_big = _excess(size, policy.max_bytes)
     if not too_many and not too_big:
         return []
     reachable = sorted(
         (item.instant.instant, item.id, index)
-        for index, (item, decision) in enumerate(zip(items, decisions, strict=True))
+        for index, (item, decision) in enumerate(pairs)
         if decision.action != "delete" and not stands(decision) and isinstance(item.instant, Known)
     )
     going: list[tuple[int, Literal["count", "bytes"], Evidence]] = []
@@ -105,7 +106,7 @@ def shortfalls(
     Returns:
         One shortfall for each ceiling that is not met; none where all are.
     """
-    count, size = _remains(items, decisions)
+    count, size = _remains(zip(items, decisions, strict=True))
     because = dict(Counter(_hold(said) for said in decisions if said.action != "delete"))
     short = []
     if over := _excess(count, policy.max_count):
@@ -153,12 +154,9 @@ def must_wait(rows: int, expired: int, oldest_survivor: datetime | None, now: da
     return oldest_survivor is None or oldest_survivor >= before(now, DAY)
 
 
-def _remains(items: Sequence[Item], decisions: Sequence[Decision]) -> tuple[int, int]:
-    sizes = [
-        item.bytes
-        for item, decision in zip(items, decisions, strict=True)
-        if decision.action != "delete"
-    ]
+def _remains(pairs: Iterable[tuple[Item, Decision]]) -> tuple[int, int]:
+    """How many items stay, and how many bytes they hold."""
+    sizes = [item.bytes for item, decision in pairs if decision.action != "delete"]
     return len(sizes), sum(sizes)
 
 

@@ -191,7 +191,7 @@ def verdict(rule: Rule, item: Item, now: datetime) -> Verdict:
         by_age = _compare("age", item.instant, rule.max_age, now)
         if by_age.answer == "yes" or rule.max_unused is None:
             return by_age
-    assert rule.max_unused is not None, "a rule has one threshold at least"
+    assert rule.max_unused is not None  # A rule has one threshold at least.
     if isinstance(item.accessed, Known):
         by_use = _compare("unused", item.accessed, rule.max_unused, now)
     else:
