@@ -444,9 +444,29 @@ def test_a_moment_given_by_a_person_is_read_or_refused() -> None:
     assert times.parse_now(datetime(2026, 7, 26, 12)) == noon  # noqa: DTZ001
     assert times.parse_now(noon.astimezone(BERLIN)).tzinfo is UTC
     assert times.parse_now("2026-07-26T14:00:00+02:00") == noon
-    assert times.parse_now("2026-07-26") == datetime(2026, 7, 26, 23, 59, 59, 999_999, tzinfo=UTC)
     with pytest.raises(BadInstant, match="'tomorrow' is not a point in time: now is 'tomorrow'"):
         times.parse_now("tomorrow")
+
+
+def test_a_day_to_judge_by_is_its_first_moment() -> None:
+    """`--now 2026-07-26` means midnight, so that judging by a day takes less, not more."""
+    midnight = datetime(2026, 7, 26, tzinfo=UTC)
+    for text in ("2026-07-26", "20260726", "2026-W30-7"):
+        assert times.parse_now(text) == midnight
+
+
+def test_the_field_that_holds_the_time_may_lie_within_objects() -> None:
+    """A dotted path reaches into objects; where it leads nowhere, the time is missing."""
+    noon = datetime(2026, 7, 26, 12, tzinfo=UTC)
+    text = "2026-07-26T12:00:00Z"
+    assert times.instant_of({"ts": text}, "ts") == Known(noon, "ts")
+    assert times.instant_of({"meta": {"at": text}}, "meta.at") == Known(noon, "meta.at")
+    assert times.instant_of({"ts": 1_785_067_200}, "ts", unit="s") == Known(noon, "ts")
+    local = times.instant_of({"ts": "2026-07-26T14:00:00"}, "ts", BERLIN)
+    assert local == Known(noon, "ts")
+    pathless: list[object] = [{}, {"meta": {}}, {"meta": text}, {"meta": [text]}, [], None, text, 5]
+    for row in pathless:
+        assert times.instant_of(row, "meta.at") == Unknown("meta.at is missing")
 
 
 def test_the_clock_is_read_in_utc() -> None:
