@@ -24,11 +24,10 @@ __all__ = ["KeepforError", "Ledger", "RecallLedger", "Trail", "__version__"]
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
-
     if name not in _HOMES:
         raise AttributeError(f"module 'keepfor' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    # `importlib` would have to be imported first.
+    return getattr(__import__(_HOMES[name], fromlist=[name]), name)
 
 
 def __dir__() -> list[str]:
