@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from keepfor.errors import ConfigError, WrongTimeField
 from keepfor.history import window
 from keepfor.items import Terms
 from keepfor.stores import files
@@ -99,7 +100,13 @@ def trace(store: LedgerStore, slug: str, n: int = 3, now: datetime | None = None
         slug: the note's.
         n: how many matches at the most.
         now: the present instant, to tell how far the ledger reaches back.
+
+    Raises:
+        ConfigError: when fewer than one match is asked for.
+        StoreError: when the ledger cannot be read.
     """
+    if n < 1:
+        raise ConfigError(where="n", what=f"{n} matches say nothing.", fix="Write 1 or more.")
     matches: list[Match] = []
     bare: datetime | None = None
     recalled = False
@@ -129,14 +136,17 @@ def trace(store: LedgerStore, slug: str, n: int = 3, now: datetime | None = None
             empty="no evidence",
             explanation=f"{slug} was recalled before evidence was captured{when}",
         )
-    held = window(store.survey(Terms(now=now or utc_now())))
+    return Trace(slug=slug, empty="never recalled", explanation=_never(store, slug, now))
+
+
+def _never(store: LedgerStore, slug: str, now: datetime | None) -> str:
+    try:
+        held = window(store.survey(Terms(now=now or utc_now())))
+    except WrongTimeField:
+        # Nothing is about to be dropped; how far the ledger reaches back cannot be told, is all.
+        return f"{slug} was never recalled in what the ledger holds; its rows have no usable time"
     since = f" (since {held.oldest:%Y-%m-%d}; older rows have expired)" if held.oldest else ""
-    return Trace(
-        slug=slug,
-        empty="never recalled",
-        explanation=f"{slug} was never recalled in the {held.days:.0f} days that the ledger "
-        f"holds{since}",
-    )
+    return f"{slug} was never recalled in the {held.days:.0f} days that the ledger holds{since}"
 
 
 @contextmanager

@@ -48,8 +48,10 @@ class RecallLedger(Ledger):
         if hits is not None:
             row["hits"] = [dict(sorted(hit.items())) for hit in hits]
         row["query_hash"] = sha256(query_text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        row[self._time] = moment.isoformat()
-        self.append(row)
+        time: Any = moment.isoformat()
+        for key in reversed(self._time.split(".")):
+            time = {key: time}
+        self.append(row | time)
 
     def count(self, since: datetime | str) -> Count:
         """How many recalls there were since an instant, and how many notes surfaced in them."""
@@ -69,4 +71,4 @@ class RecallLedger(Ledger):
         """
         from keepfor import recalls
 
-        return recalls.trace(self._store(), slug, n)
+        return recalls.trace(self._store(), slug, n, self._clock())
