@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from keepfor.errors import BadPolicy, ConfigError
-from keepfor.sizes import parse_size
 from keepfor.stores import files
 from keepfor.times import (
     DAY,
@@ -96,12 +95,11 @@ class Ledger:
                 what="nothing would ever be removed.",
                 fix='Give keep_for="90d" or max_bytes="25MiB"; keep_for="forever" says never.',
             )
-        _check_choice("unit", unit, (None, *UNITS))
-        _check_choice("unreadable", unreadable, ("drop", "keep"))
-        self.path = os.fspath(path)
+        _check(keep_last, time, unit, timezone, unreadable, trail, clock)
+        self.path = _path(path)
         self.failed_appends = 0
         self._keep_for = None if keep_for is None else parse_duration(keep_for)
-        self._max_bytes = None if max_bytes is None else parse_size(max_bytes)
+        self._max_bytes = None if max_bytes is None else _size(max_bytes)
         self._keep_last = keep_last
         self._time = time
         self._unit = unit
@@ -171,10 +169,14 @@ class Ledger:
         Parameters:
             now: the instant to judge ages by; None for the present.
         """
+        import msgspec
+
         from keepfor import history
         from keepfor.policy import rules
 
-        return history.window(self._store().survey(rules.terms(self._policy(), self._moment(now))))
+        # A ceiling takes rows as well, but they are there.
+        by_age = msgspec.structs.replace(self._policy(), max_bytes=None)
+        return history.window(self._store().survey(rules.terms(by_age, self._moment(now))))
 
     def _moment(self, now: datetime | str | None) -> datetime:
         return self._clock() if now is None else parse_now(now)
@@ -278,6 +280,44 @@ def _recall(path: str, inode: int) -> _Attempt | None:
         return None
 
 
+def _check(
+    keep_last: object,
+    time: object,
+    unit: object,
+    timezone: object,
+    unreadable: object,
+    trail: object,
+    clock: object,
+) -> None:
+    # What only a prune would look at is refused here, for nobody hears of it there.
+    _check_choice("unit", unit, (None, *UNITS))
+    _check_choice("unreadable", unreadable, ("drop", "keep"))
+    if not isinstance(keep_last, int) or isinstance(keep_last, bool) or keep_last < 0:
+        raise _bad("keep_last", keep_last, "number of rows", "0, or a number such as 100")
+    if not isinstance(time, str) or not all(time.split(".")):
+        raise _bad("time", time, "field", "its name, such as ts or meta.ts")
+    if not isinstance(timezone, str):
+        raise _bad("timezone", timezone, "time zone", "a name such as Europe/Berlin")
+    if not callable(clock):
+        raise _bad("clock", clock, "clock", "a function that returns an aware datetime")
+    if trail is not None and not hasattr(trail, "begin"):
+        raise _bad("trail", trail, "trail", 'Trail(path="trail.jsonl"), or leave it out')
+
+
+def _path(path: object) -> str:
+    if isinstance(path, str | bytes | os.PathLike):
+        text = os.fsdecode(path)
+        if text and "\0" not in text:
+            return text
+    raise _bad("path", path, "path", "where the ledger lies, such as recall-history.jsonl")
+
+
+def _size(size: str | int) -> int:
+    from keepfor.sizes import parse_size
+
+    return parse_size(size)
+
+
 def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     if value not in choices:
         raise ConfigError(
@@ -285,6 +325,10 @@ def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None
             what=f"{value!r} is not one of {', '.join(map(repr, choices))}.",
             fix="Write one of those.",
         )
+
+
+def _bad(name: str, value: object, noun: str, fix: str) -> ConfigError:
+    return ConfigError(where=name, what=f"{value!r} is no {noun}.", fix=f"Write {fix}.")
 
 
 def _log(message: str, *facts: object) -> None:
