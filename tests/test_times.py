@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -78,6 +80,7 @@ REFUSED: list[tuple[object, str, str]] = [
     (90, "it has no unit", '"90d"'),
     (7, "it has no unit", '"7d"'),
     (0, "it has no unit", '"90d"'),
+    (1, "it has no unit", '"1d"'),
     (-3, "it has no unit", '"90d"'),
     (90.0, "it has no unit", '"90d"'),
     (True, "it has no unit", '"90d"'),
@@ -125,6 +128,28 @@ def test_a_duration_that_could_be_a_slip_is_refused(value: object, why: str, fix
         parse_duration(value)
     assert why in str(refusal.value)
     assert fix in str(refusal.value).partition("Write ")[2]
+
+
+def test_a_refusal_is_one_plain_sentence_with_a_way_out() -> None:
+    """What was written, what is wrong with it, and what to write: word for word."""
+    above = 'Write a duration above zero, such as "90d", or "forever".'
+    for value, expected in (
+        ("0d", f"'0d' is not a duration: nothing would be kept. {above}"),
+        (
+            "36501d",
+            "'36501d' is not a duration: it is more than a hundred years. Write \"forever\".",
+        ),
+    ):
+        with pytest.raises(BadDuration) as refusal:
+            parse_duration(value)
+        assert str(refusal.value) == expected
+    for days, expected in (
+        (0, f"0 is not a duration: nothing would be kept. {above}"),
+        ("x", "'x' is not a duration: it is not a number of days. Write a number such as 90."),
+    ):
+        with pytest.raises(BadDuration) as refusal:
+            times.days_duration(days)
+        assert str(refusal.value) == expected
 
 
 def test_days_may_be_a_bare_number_where_the_key_names_the_unit() -> None:
@@ -448,6 +473,28 @@ def test_a_moment_given_by_a_person_is_read_or_refused() -> None:
         times.parse_now("tomorrow")
 
 
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own zone is far from UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_the_machines_own_zone_never_counts() -> None:
+    """What names no zone is read in UTC or the store's zone, wherever the machine stands."""
+    noon = datetime(2026, 7, 26, 12, tzinfo=UTC)
+    assert times.parse_now(datetime(2026, 7, 26, 12)) == noon  # noqa: DTZ001
+    assert parse_instant("2026-07-26T12:00:00", source="ts") == Known(noon, "ts")
+    assert parse_instant("2026-07-26T14:00:00", source="ts", zone=BERLIN) == Known(noon, "ts")
+    assert times.utc_now().utcoffset() == timedelta()
+    for answer in (times.parse_now(noon), times.to_utc(noon.replace(tzinfo=None), BERLIN)):
+        assert answer.tzinfo is UTC
+
+
 def test_a_day_to_judge_by_is_its_first_moment() -> None:
     """`--now 2026-07-26` means midnight, so that judging by a day takes less, not more."""
     midnight = datetime(2026, 7, 26, tzinfo=UTC)
@@ -479,8 +526,12 @@ def test_a_zone_is_known_or_refused() -> None:
     assert times.load_timezone("utc") is UTC
     assert times.load_timezone("Europe/Berlin") == BERLIN
     for name in ("Mars/Olympus", "", "../../etc/passwd", "Europe"):
-        with pytest.raises(ConfigError, match="knows no zone"):
+        with pytest.raises(ConfigError) as refusal:
             times.load_timezone(name)
+        assert str(refusal.value) == (
+            f"timezone: this machine knows no zone {name!r}. "
+            "Write a name such as Europe/Berlin, or install the `tzdata` package."
+        )
 
 
 def test_the_cutoff_is_worked_out_by_hand() -> None:
