@@ -1,0 +1,32 @@
+"""A promise stands in the documentation with tests that are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tests.docs.pages import DOCS, ROOT, sections
+
+PAGE = DOCS / "explanation" / "promises.md"
+PROMISES = {
+    title: re.findall(r"`(tests/\S+)::(test_\w+)`", " ".join(token.content for token in content))
+    for title, content in sections(PAGE, "h2").items()
+}
+
+
+@pytest.mark.parametrize("title", PROMISES)
+def test_every_promise_is_held_by_tests_that_are_there(title: str) -> None:
+    """Each promise names tests, and each of them is a test of that file."""
+    assert PROMISES[title], "no test holds this promise"
+    for path, name in PROMISES[title]:
+        tree = ast.parse((ROOT / path).read_bytes())
+        tests = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        assert name in tests, f"{path} has no {name}"
+        assert name.startswith("test_")
+
+
+def test_no_promise_is_missing() -> None:
+    """The twelve promises are there, in order."""
+    assert [int(title.split(".")[0]) for title in PROMISES] == list(range(1, 13))

@@ -1,0 +1,235 @@
+"""The reference says what the code says, all of it, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import keepfor
+from keepfor import Ledger, RecallLedger, Trail, config, errors, presets
+from keepfor.cli import codes
+from keepfor.errors import KeepforError
+from keepfor.history import Window
+from keepfor.items import Outcome, Report, Tally
+from keepfor.plan import Plan
+from keepfor.recalls import Count, Match, Trace
+from tests.docs import docstrings
+from tests.docs.pages import headings, plain, reference, rows, sections
+
+STORE = {"kind": "ledger", "path": "recall-history.jsonl", "keep_for": "90d"}
+
+
+def table(page: str, section: str) -> dict[str, list[str]]:
+    """The tables of one section, by what stands in their first column."""
+    return {plain(row[0]): row[1:] for row in rows(sections(reference(page), "h2")[section])}
+
+
+# --- configuration ------------------------------------------------------------------------
+
+
+def schema_of(section: str) -> dict[str, Any]:
+    """The keys that a section takes, with what their schema says."""
+    schema = config.schema()
+    wanted = schema if section == "The whole" else schema["$defs"][section]
+    return {
+        key: schema["$defs"]["Trail"] | setting if "$ref" in setting else setting
+        for key, setting in wanted["properties"].items()
+    }
+
+
+SECTIONS = {"A store": "Ledger", "The trail": "Trail", "The whole": "The whole"}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_key_is_in_the_reference(section: str) -> None:
+    """A key that can be written is in the reference, with the meaning that its schema gives."""
+    known = schema_of(SECTIONS[section])
+    listed = table("configuration", section)
+    assert set(listed) == set(known)
+    for key, (meaning, *_) in listed.items():
+        assert plain(meaning) == plain(known[key]["description"]), key
+
+
+def loaded(folder: Path, text: str) -> config.Config:
+    """The configuration in a text."""
+    file = folder / config.NAME
+    file.write_text(text, encoding="utf-8")
+    return config.load(file, environ={"HOME": str(folder)}, cwd=folder)
+
+
+def with_store(folder: Path, **settings: object) -> config.Config:
+    """A configuration with one store that says this too."""
+    return loaded(folder, yaml.safe_dump({"stores": {"recall": STORE | settings}}))
+
+
+def test_a_default_in_the_reference_is_the_default(tmp_path: Path) -> None:
+    """Writing out the default that the reference names changes nothing."""
+    as_it_is = with_store(tmp_path).stores["recall"]
+    for key, (_, default, _) in table("configuration", "A store").items():
+        if default not in ("required", "none"):
+            said = {key: yaml.safe_load(plain(default))}
+            assert with_store(tmp_path, **said).stores["recall"] == as_it_is, key
+        elif key in ("unit", "max_bytes"):
+            assert getattr(as_it_is, key) is None, key
+
+
+def test_the_trail_is_kept_as_long_as_the_reference_says(tmp_path: Path) -> None:
+    """The default of the trail's `keep_for` is the one in the reference."""
+    default = plain(table("configuration", "The trail")["keep_for"][1])
+    text = yaml.safe_dump({"stores": {"recall": STORE}, "trail": {"keep_for": default}})
+    assert loaded(tmp_path, text).trail == with_store(tmp_path).trail
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_example_of_a_key_loads(section: str, tmp_path: Path) -> None:
+    """What the reference gives as an example can be written, for each key."""
+    for key, (*_, example) in table("configuration", section).items():
+        said = yaml.safe_load(plain(example).replace(": off", ": 'off'"))
+        assert list(said) == [key]
+        whole: dict[str, Any] = {"stores": {"recall": dict(STORE)}}
+        match section:
+            case "A store" if key == "preset":
+                whole["stores"]["recall"] = said
+            case "A store":
+                if key == "max_age_days":
+                    del whole["stores"]["recall"]["keep_for"]
+                whole["stores"]["recall"] |= said
+            case "The trail":
+                whole["trail"] = said
+            case _:
+                whole |= said
+        loaded(tmp_path, yaml.safe_dump(whole))
+
+
+def test_every_preset_is_in_the_reference() -> None:
+    """Each known product is listed with what its data file says."""
+    content = sections(reference("configuration"), "h2")["Presets"]
+    listed = [[plain(cell) for cell in row] for row in rows(content)]
+    known = []
+    for name in presets.names():
+        preset = presets.load(name)
+        keys = ("kind", "path", "time", "keep_for", "max_bytes")
+        known.append([name, *(preset.store[key] for key in keys), *preset.environment])
+    assert listed == known
+
+
+# --- errors and exit codes ----------------------------------------------------------------
+
+
+def test_every_error_is_in_the_reference() -> None:
+    """Each error is listed with what it is and the exit code that it ends a command with."""
+    content = rows(
+        [token for section in sections(reference("errors"), "h1").values() for token in section]
+    )
+    listed = {plain(row[0]): (plain(row[1]), row[2]) for row in content}
+    known = {
+        name: (thing.__bases__[0].__name__, str(thing.exit_code))
+        for name, thing in vars(errors).items()
+        if inspect.isclass(thing) and issubclass(thing, KeepforError)
+    }
+    assert listed == known
+
+
+def test_every_exit_code_is_in_the_reference() -> None:
+    """Each exit code is listed with the meaning that the command line gives it."""
+    content = sections(reference("exit-codes"), "h1")["Exit codes"]
+    listed = {int(code): meaning for code, meaning, _ in rows(content)}
+    assert listed == codes.MEANINGS
+
+
+# --- Python -------------------------------------------------------------------------------
+
+CLASSES: list[type] = [Ledger, RecallLedger, Trail]
+HANDED_BACK: list[type] = [Plan, Window, Count, Trace, Match]
+
+
+def fields(kind: Any, *bases: Any) -> dict[str, str]:
+    """What the docstrings say of each field of a struct."""
+    said: dict[str, str] = {}
+    for each in (*bases, kind):
+        said |= docstrings.read(each).parameters
+    return {name: plain(said[name]) for name in kind.__struct_fields__}
+
+
+def listed_fields(table: Mapping[str, list[str]]) -> dict[str, str]:
+    """The same as a page says it."""
+    return {name: plain(meaning) for name, (meaning,) in table.items()}
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    """What `import keepfor` offers has a section each."""
+    found = [plain(heading) for heading in headings(reference("python"))]
+    assert set(keepfor.__all__) <= set(found)
+    assert {kind.__name__ for kind in CLASSES} <= set(keepfor.__all__)
+
+
+@pytest.mark.parametrize("kind", HANDED_BACK, ids=lambda kind: kind.__name__)
+def test_what_is_handed_back_is_in_the_reference(kind: type) -> None:
+    """Each field of what a call returns is listed with what its docstring says."""
+    assert listed_fields(table("python", f"`{kind.__name__}`")) == fields(kind)
+
+
+def parameters(function: Any, documented: object) -> list[list[str]]:
+    """Name, default and meaning of each parameter, as the reference should list them."""
+    signature = inspect.signature(function).parameters
+    return [
+        [name, default_of(signature[name]), plain(meaning)]
+        for name, meaning in docstrings.read(documented).parameters.items()
+    ]
+
+
+def default_of(parameter: inspect.Parameter) -> str:
+    """How the reference writes a default."""
+    if parameter.default is inspect.Parameter.empty:
+        return "required"
+    return parameter.default.__name__ if callable(parameter.default) else repr(parameter.default)
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_parameter_and_method_is_in_the_reference(kind: type) -> None:
+    """Each parameter and public method of a class is listed, as its docstring has it."""
+    section = sections(reference("python"), "h2")[f"`{kind.__name__}`"]
+    text = plain(" ".join(token.content for token in section))
+    below = sections(reference("python"), "h3")
+    expected = parameters(kind, kind)
+    listed = [[plain(cell) for cell in row] for row in rows(section)]
+    assert listed[: len(expected)] == expected
+    assert plain(docstrings.read(kind).summary) in text
+    for method in docstrings.methods(kind).values():
+        said = docstrings.read(method)
+        content = below[f"`{docstrings.signature(method)}`"]
+        text = plain(" ".join(token.content for token in content))
+        assert plain(said.summary) in text
+        assert [[plain(cell) for cell in row] for row in rows(content)] == parameters(
+            method, method
+        )
+        for names, when in said.raises.items():
+            assert f"raises {names}: {plain(when)}" in text
+
+
+# --- what is written and printed ----------------------------------------------------------
+
+
+def test_every_field_of_a_report_is_in_the_reference() -> None:
+    """A report's fields, and those of an outcome, are listed with what their docstrings say."""
+    assert listed_fields(table("report", "Fields")) == fields(Report, Tally)
+    assert listed_fields(table("report", "An outcome")) == fields(Outcome)
+
+
+def test_every_field_of_a_record_is_in_the_reference(tmp_path: Path) -> None:
+    """The fields of the trail's records are listed: those of all, and those of an outcome."""
+    ledger = tmp_path / "recall-history.jsonl"
+    ledger.write_text('{"ts": "2026-03-28T02:53:09+00:00"}\n{"ts": "2026-07-25T02:53:09+00:00"}\n')
+    trail = Trail(path=str(tmp_path / "trail.jsonl"))
+    Ledger(ledger, keep_for="90d", trail=trail).prune(now="2026-07-26")
+    outcome, intent = trail.records()
+    every = list(table("trail", "Every record"))
+    besides = ", ".join(table("trail", "An outcome, besides")).split(", ")
+    assert list(intent) == every
+    # `items` stands where there were any, and `error` where something went wrong.
+    assert sorted({*outcome, "items", "error"} - set(intent)) == sorted(besides)
