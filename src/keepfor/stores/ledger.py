@@ -169,14 +169,12 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
     def _below(self, descriptor: int, seen: Survey, terms: Terms) -> Key | None:
         """The key that ceiling and floor together leave, given what age alone would take."""
         below, extent = seen.below, seen.extent
-        if extent is None or seen.oldest is None or seen.newest is None:
-            return below
-        if terms.ceiling is not None and seen.bytes_after > terms.ceiling:
+        assert extent is not None
+        if terms.ceiling is not None and seen.bytes_after > terms.ceiling and seen.oldest:
             excess = seen.bytes_after - (terms.target or terms.ceiling)
             first = below or Key(datetime.min.replace(tzinfo=UTC))
-            below = find_below(
-                descriptor, extent.end, self.form, excess, first, (seen.oldest, seen.newest)
-            )
+            span = seen.oldest, seen.newest or seen.oldest
+            below = find_below(descriptor, extent.end, self.form, excess, first, span)
         if terms.keep_last and below:
             floor = newest_key(descriptor, extent.end, self.form, terms.keep_last)
             below = min(below, floor) if floor else None
