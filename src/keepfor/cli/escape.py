@@ -32,4 +32,6 @@ def _visible(character: str) -> str:
         code -= 0xDC00
     if character in _SHORT:
         return _SHORT[character]
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else hex(code)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -34,7 +34,7 @@ def trace(run: Invocation, name: str, slug: str, count: int = 3) -> Answer:
     if found.matches:
         run.out.show(*_described(slug, found.matches))
     else:
-        run.out.show(Line(f"{found.explanation[:1].upper()}{found.explanation[1:]}.", "warn"))
+        run.out.show(Line(f"{found.explanation}.", "warn"))
     facts = {
         "store": name,
         "slug": slug,

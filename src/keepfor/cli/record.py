@@ -184,7 +184,5 @@ def _minute(at: str) -> str:
 
 
 def _deleted(sweep: Sweep) -> str:
-    if sweep.duration is None:
-        return "-"
     total = sweep.applied + sweep.kept + sweep.skipped + sweep.failed
-    return f"{number(sweep.applied)} of {number(total)}"
+    return f"{number(sweep.applied)} of {number(total)}" if total else "-"

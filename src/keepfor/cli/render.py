@@ -119,7 +119,8 @@ def _table(block: Table, unicode: bool) -> RenderableType:
     numeric = _numeric(block.headings)
     for index, heading in enumerate(block.headings):
         justify: Literal["left", "right"] = "right" if index in numeric else "left"
-        grid.add_column(heading.removeprefix("#"), justify=justify, overflow="fold")
+        name = Text(visible(heading.removeprefix("#")))
+        grid.add_column(name, justify=justify, overflow="fold")
     for row in block.rows:
         grid.add_row(*(Text(visible(cell)) for cell in row))
     return grid
