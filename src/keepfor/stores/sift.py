@@ -157,17 +157,15 @@ def blocks(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes |
     A line that is longer than LONGEST_LINE comes by itself, as its length.
     """
     while start < end:
-        about = files.BLOCK
-        data = os.pread(descriptor, min(about, end - start), start)
-        while not (cut := data.rfind(b"\n") + 1) and start + len(data) < end:
-            about *= 2
-            if about > 2 * LONGEST_LINE:
-                break
-            data = os.pread(descriptor, min(about, end - start), start)
-        if not cut:
-            stop = _next_line(descriptor, start + len(data), end)
-        yield start, data[:cut] if cut else stop - start
-        start = start + cut if cut else stop
+        data = os.pread(descriptor, min(files.BLOCK, end - start), start)
+        if cut := data.rfind(b"\n") + 1:
+            yield start, data[:cut]
+            start += cut
+            continue
+        stop = _next_line(descriptor, start + len(data), end)
+        longer = stop - start > LONGEST_LINE + 1
+        yield start, stop - start if longer else os.pread(descriptor, stop - start, start)
+        start = stop
 
 
 def _next_line(descriptor: int, start: int, end: int) -> int:
