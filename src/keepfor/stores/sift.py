@@ -136,7 +136,8 @@ def sift(
     size = os.fstat(descriptor).st_size
     end = files.end_of_lines(descriptor, size)
     sieve = _Sieve(survey, form, drop_unreadable, now, copy)
-    reach = min(end, survey.extent.end)
+    # Somebody may have rewritten it in place, and then it ended elsewhere when it was surveyed.
+    reach = files.end_of_lines(descriptor, min(end, survey.extent.end))
     for start, stop in (0, reach), (reach, end):
         sieve.in_reach = stop <= reach
         for position, data in blocks(descriptor, start, stop):
