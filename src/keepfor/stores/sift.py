@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from keepfor.errors import WrongTimeField
+from keepfor.errors import StoreChanged, WrongTimeField
 from keepfor.items import Key, Survey
 from keepfor.stores import files, replace
 from keepfor.stores.base import Progress
@@ -83,6 +83,8 @@ class Copy:
             What a person should know of it.
         """
         notes = []
+        if os.fstat(self._source).st_size < self._copied:
+            raise StoreChanged(path=self._path, why="it has become shorter")
         if os.fstat(self._source).st_nlink > 1:
             notes.append("another name of the same file (a hard link) still holds the old rows")
         if replace.at_rest(self._source):
