@@ -151,7 +151,7 @@ def time_fields(line: bytes, form: RowFormat) -> list[str]:
     """The top-level fields of a row that would do as its time, to put in a message."""
     if not line:
         return []
-    row = json.loads(line)
+    row = load_row(line)
     return [
         key
         for key, value in row.items()
