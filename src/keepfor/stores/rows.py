@@ -95,7 +95,7 @@ def batch_reader(form: RowFormat) -> Callable[[int, bytes], Iterator[Batch]]:
     Returns:
         A function of a position and of whole lines, which yields them as batches, in order.
     """
-    decode = msgspec.json.Decoder[Any](_shape(form)).decode
+    decode = _decoder(form)
     value_of = attrgetter(".".join("f" for _ in form.field.split(".")))
 
     def fast(position: int, data: bytes) -> Batch | None:
@@ -163,13 +163,20 @@ def _lines(data: bytes) -> list[bytes]:
     return data.split(b"\n")[:-1]
 
 
-def _shape(form: RowFormat) -> type:
-    """A struct that decodes the time field alone; its fields are all called `f`."""
+def _decoder(form: RowFormat) -> Callable[[bytes], Any]:
+    """The fast decoder of the time field alone, into structs whose fields are all called `f`."""
     kind: Any = datetime if form.unit is None else int | float
-    for key in reversed(form.field.split(".")):
-        kind = msgspec.defstruct("Row", [("f", kind)], rename={"f": key}, gc=False)
-    shape: type = kind
-    return shape
+    try:
+        for key in reversed(form.field.split(".")):
+            kind = msgspec.defstruct("Row", [("f", kind)], rename={"f": key}, gc=False)
+    except ValueError:
+        # A name that it cannot be told, such as one with a quote in it.
+        return _refuse
+    return msgspec.json.Decoder[Any](kind).decode
+
+
+def _refuse(line: bytes) -> Any:
+    raise ValueError(line)
 
 
 def _in_utc(value: Any, form: RowFormat) -> Any:
