@@ -22,7 +22,7 @@ def understood(command: str) -> None:
     """Hold a command that cannot run here to being one that keepfor understands."""
     program, *arguments = words(command)[0]
     assert Path(program).name == "keepfor"
-    assert callable(parse(arguments[: arguments.index(">")] if ">" in arguments else arguments))
+    assert callable(parse(arguments))
 
 
 def crontab(text: str) -> None:
@@ -30,7 +30,7 @@ def crontab(text: str) -> None:
     for line in text.splitlines():
         match = re.fullmatch(r"(?:[\d*/,-]+ ){5}(.*)", line)
         assert match, line
-        understood(match[1])
+        understood(match[1].removeprefix("out=$(").partition(")")[0])
 
 
 def units(text: str) -> None:

@@ -42,7 +42,12 @@ def schema_of(section: str) -> dict[str, Any]:
     }
 
 
-SECTIONS = {"A store": "Ledger", "The trail": "Trail", "The whole": "The whole"}
+SECTIONS = {"A ledger": "Ledger", "The trail": "Trail", "The whole": "The whole"}
+
+
+def test_every_kind_of_store_is_in_the_reference() -> None:
+    """Whatever has settings has a section of the reference."""
+    assert {"The whole", *config.schema()["$defs"]} == set(SECTIONS.values())
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -70,7 +75,7 @@ def with_store(folder: Path, **settings: object) -> config.Config:
 def test_a_default_in_the_reference_is_the_default(tmp_path: Path) -> None:
     """Writing out the default that the reference names changes nothing."""
     as_it_is = with_store(tmp_path).stores["recall"]
-    for key, (_, default, _) in table("configuration", "A store").items():
+    for key, (_, default, _) in table("configuration", "A ledger").items():
         if default not in ("required", "none"):
             said = {key: yaml.safe_load(plain(default))}
             assert with_store(tmp_path, **said).stores["recall"] == as_it_is, key
@@ -93,9 +98,9 @@ def test_every_example_of_a_key_loads(section: str, tmp_path: Path) -> None:
         assert list(said) == [key]
         whole: dict[str, Any] = {"stores": {"recall": dict(STORE)}}
         match section:
-            case "A store" if key == "preset":
+            case "A ledger" if key == "preset":
                 whole["stores"]["recall"] = said
-            case "A store":
+            case "A ledger":
                 if key == "max_age_days":
                     del whole["stores"]["recall"]["keep_for"]
                 whole["stores"]["recall"] |= said
