@@ -40,9 +40,9 @@ def find_below(
     Returns:
         A key for `Survey.below`. If all rows together weigh less, it is above them all.
     """
-    low, high = max(span[0], _START + ROUNDING) - ROUNDING, min(span[1], _END - _TICK) + _TICK
+    low, high = max(span[0], _START + ROUNDING) - ROUNDING, min(span[1], _END - ROUNDING) + ROUNDING
     while True:
-        width = max((high - low) // _BUCKETS + _TICK, _TICK)
+        width = (high - low) // _BUCKETS + _TICK
         weights: dict[int, tuple[int, int]] = {}
         for key, size in _weighed(descriptor, end, form, first, low, high):
             bucket = (key.instant - low) // width
@@ -54,8 +54,9 @@ def find_below(
                 break
             excess -= weight
         else:
-            return Key(high)
-        low, high = low + bucket * width, min(low + (bucket + 1) * width, high)
+            return Key(high, end)
+        low += bucket * width
+        high = low + min(high - low, width - _TICK)
         if rows <= _FEW_ROWS or width == _TICK:
             break
     weighed = _weighed(descriptor, end, form, first, low, high)
@@ -79,7 +80,7 @@ def newest_key(descriptor: int, end: int, form: RowFormat, count: int) -> Key | 
 def _weighed(
     descriptor: int, end: int, form: RowFormat, first: Key, low: datetime, high: datetime
 ) -> Iterator[tuple[Key, int]]:
-    """The keys and sizes of the rows from one instant up to another."""
+    """The keys and sizes of the rows from one instant to another, both included."""
     read = batch_reader(form)
     for start, data in blocks(descriptor, 0, end):
         if isinstance(data, int):
@@ -88,7 +89,7 @@ def _weighed(
             if batch.span and (low - batch.span[1] > ROUNDING or batch.span[0] - high > ROUNDING):
                 continue
             for position, line, instant in rows_of(batch, form, low, high, first.instant):
-                if isinstance(instant, datetime) and low <= instant < high:
+                if isinstance(instant, datetime) and low <= instant <= high:
                     key = Key(instant, position)
                     if key >= first:
                         yield key, len(line) + 1

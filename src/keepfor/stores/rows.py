@@ -110,7 +110,9 @@ def batch_reader(form: RowFormat) -> Callable[[int, bytes], Iterator[Batch]]:
             low, high = _in_utc(min(values), form), _in_utc(max(values), form)
         except (ValueError, TypeError, RecursionError):
             return None
-        return Batch(position, data, values, (low, high)) if low and high else None
+        if not low or not high or low.year == datetime.min.year or high.year == datetime.max.year:
+            return None
+        return Batch(position, data, values, (low, high))
 
     def read(position: int, data: bytes) -> Iterator[Batch]:
         if batch := fast(position, data):
