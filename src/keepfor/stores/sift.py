@@ -166,8 +166,9 @@ def blocks(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes |
             start += cut
             continue
         stop = _next_line(descriptor, start + len(data), end)
-        longer = stop - start > LONGEST_LINE + 1
-        yield start, stop - start if longer else os.pread(descriptor, stop - start, start)
+        line = os.pread(descriptor, min(stop - start, LONGEST_LINE + 1), start)
+        # It is longer than that, or somebody cut it short meanwhile.
+        yield start, line if line.endswith(b"\n") else stop - start
         start = stop
 
 
