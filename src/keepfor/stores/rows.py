@@ -106,9 +106,9 @@ def batch_reader(form: RowFormat) -> Callable[[int, bytes], Iterator[Batch]]:
             values = list(map(value_of, map(decode, BytesIO(data))))
             if form.zone is not UTC and form.unit is None:
                 # Local times do not order as the instants that they stand for.
-                values = [to_utc(value, form.zone) for value in values]
+                values = [_local(value, form.zone) for value in values]
             low, high = _in_utc(min(values), form), _in_utc(max(values), form)
-        except (ValueError, TypeError, RecursionError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             return None
         if not low or not high or low.year == datetime.min.year or high.year == datetime.max.year:
             return None
@@ -179,6 +179,16 @@ def _decoder(form: RowFormat) -> Callable[[bytes], Any]:
 
 def _refuse(line: bytes) -> Any:
     raise ValueError(line)
+
+
+def _local(value: datetime, zone: tzinfo) -> datetime:
+    """What the fast decoder gave, read in a zone; ValueError where a clock change is so near that
+    what it was rounded from may lie on the other side."""
+    instant = to_utc(value, zone)
+    on_the_minute = value.second == value.microsecond == 0
+    if on_the_minute and to_utc(value - ROUNDING, zone) != instant - ROUNDING:
+        raise ValueError(value)
+    return instant
 
 
 def _in_utc(value: Any, form: RowFormat) -> Any:
