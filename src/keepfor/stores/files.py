@@ -177,7 +177,7 @@ def locked(path: str, wait: float = 0.0) -> Iterator[int]:
     while True:
         descriptor = open_for_reading(path)
         try:
-            if _flock(descriptor) and _same_file(descriptor, path):
+            if _flock(descriptor) and same_file(descriptor, path):
                 yield descriptor
                 return
         finally:
@@ -201,7 +201,8 @@ def _flock(descriptor: int) -> bool:
     return True
 
 
-def _same_file(descriptor: int, path: str) -> bool:
+def same_file(descriptor: int, path: str) -> bool:
+    """Whether a path leads to the file that was opened."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:

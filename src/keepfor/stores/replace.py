@@ -137,8 +137,12 @@ def swap(path: str, old: int, new: int, copied: int) -> OldFile | None:
         os.link(path, name)
         os.rename(beside(path, "new"), path)
     except BaseException:
-        _unlink(name)
-        discard(path, new)
+        if files.same_file(new, path):
+            # An interrupt, right after the rename: the next prune drains the old file.
+            files.close(new)
+        else:
+            _unlink(name)
+            discard(path, new)
         raise
     undrained = OldFile(path=name, copied=copied)
     try:
