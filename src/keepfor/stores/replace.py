@@ -175,14 +175,15 @@ def drain(path: str, descriptor: int, old: OldFile, patience: float = 0.0) -> Ol
         # Twice, since an opener that looked the path up before the rename may come in between.
         for pause in (0.0, _PAUSE):
             time.sleep(pause)
-            if not at_rest(descriptor, until):
+            end = size_at_rest(descriptor, until)
+            if end is None:
                 size = os.fstat(descriptor).st_size
                 # An unfinished last line stays with its writer.
                 _move(ledger, descriptor, old, files.end_of_lines(descriptor, size, old.copied))
                 os.fsync(ledger)
                 _punch(old)
                 return old
-            _move(ledger, descriptor, old, os.fstat(descriptor).st_size)
+            _move(ledger, descriptor, old, end)
         os.fsync(ledger)
         os.unlink(old.path)
         return None
@@ -190,8 +191,13 @@ def drain(path: str, descriptor: int, old: OldFile, patience: float = 0.0) -> Ol
         files.close(ledger)
 
 
-def at_rest(descriptor: int, until: float = 0.0) -> bool:
-    """Whether nobody has a file open for writing.
+def at_rest(descriptor: int) -> bool:
+    """Whether nobody has a file open for writing; see `size_at_rest`."""
+    return size_at_rest(descriptor) is not None
+
+
+def size_at_rest(descriptor: int, until: float = 0.0) -> int | None:
+    """The size of a file that nobody has open for writing; None where somebody may have.
 
     A read lease is granted only then. Where leases tell nothing, a file counts as at rest that
     was not written to for a day.
@@ -202,16 +208,17 @@ def at_rest(descriptor: int, until: float = 0.0) -> bool:
     """
     while True:
         try:
-            if _lease(descriptor):
-                return True
+            size = _lease(descriptor)
         except OSError:
-            return time.time() - os.fstat(descriptor).st_mtime > ABANDONED
-        if time.monotonic() >= until:
-            return False
+            status = os.fstat(descriptor)
+            return status.st_size if time.time() - status.st_mtime > ABANDONED else None
+        if size is not None or time.monotonic() >= until:
+            return size
         time.sleep(_PAUSE)
 
 
-def _lease(descriptor: int) -> bool:
+def _lease(descriptor: int) -> int | None:
+    """The size of a file while nobody can have it open for writing; None where somebody has."""
     if sys.platform != "linux":
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
     # Were an opener to come, the default signal (SIGIO) would end this process.
@@ -219,10 +226,12 @@ def _lease(descriptor: int) -> bool:
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except BlockingIOError:
-        return False
-    # At once: an opener is blocked for as long as it is held.
-    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return True
+        return None
+    try:
+        return os.fstat(descriptor).st_size
+    finally:
+        # At once: an opener is blocked for as long as it is held.
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
 
 def _move(ledger: int, descriptor: int, old: OldFile, upto: int) -> None:

@@ -87,11 +87,10 @@ class Copy:
             raise StoreChanged(path=self._path, why="it has become shorter")
         if os.fstat(self._source).st_nlink > 1:
             notes.append("another name of the same file (a hard link) still holds the old rows")
-        if replace.at_rest(self._source):
-            # Nobody is going to finish the last line.
-            size = os.fstat(self._source).st_size
-            if files.end_of_lines(self._source, size, self._copied) == self._copied:
-                self.keep(self._copied, size)
+        size = replace.size_at_rest(self._source)
+        # Of a file at rest nobody is going to finish the last line.
+        if size and files.end_of_lines(self._source, size, self._copied) == self._copied:
+            self.keep(self._copied, size)
         assert self._new is not None
         new, self._new = self._new, None
         if old := replace.swap(self._path, self._source, new, self._copied):
