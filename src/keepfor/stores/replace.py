@@ -173,8 +173,7 @@ def drain(path: str, descriptor: int, old: OldFile, patience: float = 0.0) -> Ol
     try:
         _finish_piece(ledger, descriptor, old)
         # Twice, since an opener that looked the path up before the rename may come in between.
-        for pause in (0.0, _PAUSE):
-            time.sleep(pause)
+        for again in (True, False):
             end = size_at_rest(descriptor, until)
             if end is None:
                 size = os.fstat(descriptor).st_size
@@ -183,8 +182,13 @@ def drain(path: str, descriptor: int, old: OldFile, patience: float = 0.0) -> Ol
                 os.fsync(ledger)
                 _punch(old)
                 return old
+            came = end > old.copied
             _move(ledger, descriptor, old, end)
-        os.fsync(ledger)
+            if came or again:
+                os.fsync(ledger)
+            if again:
+                # Where rows came, more openers are about, and one may be held up on its way.
+                time.sleep(max(_PAUSE, until - time.monotonic() if came else 0.0))
         os.unlink(old.path)
         return None
     finally:
