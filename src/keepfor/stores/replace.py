@@ -99,7 +99,10 @@ def create(path: str, source: int) -> int:
 
     Raises:
         CannotReplace: when one of them cannot be given to it.
+        OSError: when the ledger may not be written to, or the copy not be made.
     """
+    # A rename would get round the mode of a file that is not to be changed.
+    files.close(files.open_for_writing(path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK))
     target = beside(path, "new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = files.open_for_writing(target, flags, 0o600)
