@@ -317,9 +317,9 @@ def _copy_attributes(source: int, target: int, path: str) -> None:
     if not hasattr(os, "listxattr"):
         return
     wanted = {
-        name: os.getxattr(source, name) for name in os.listxattr(source) if name != files.ATTEMPT
+        name: os.getxattr(source, name) for name in _attributes(source) if name != files.ATTEMPT
     }
-    for name in os.listxattr(target):
+    for name in _attributes(target):
         if name not in wanted:
             os.removexattr(target, name)
     for name, value in wanted.items():
@@ -328,6 +328,15 @@ def _copy_attributes(source: int, target: int, path: str) -> None:
         except OSError as error:
             if _attribute(target, name) != value:
                 raise CannotReplace(path=path, attribute=name, why=error.strerror) from error
+
+
+def _attributes(descriptor: int) -> list[str]:
+    try:
+        return os.listxattr(descriptor)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return []
+        raise
 
 
 def _attribute(descriptor: int, name: str) -> bytes | None:
