@@ -109,15 +109,20 @@ def append(descriptor: int, data: bytes) -> tuple[int, int]:
     return end - len(data), end
 
 
-def open_for_reading(path: str) -> int:
+def open_for_reading(path: str, flags: int = 0) -> int:
     """A descriptor for reading a regular file.
+
+    Parameters:
+        path: the file's.
+        flags: what else to tell `os.open`.
 
     Raises:
         FileNotFoundError: when nothing is there.
         StoreError: when something else stands there, or it may not be read.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+        flags |= os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+        descriptor = os.open(path, flags)
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -69,14 +69,13 @@ def leftovers(path: str) -> list[OldFile]:
     folder, start = os.path.split(prefix)
     pattern = re.compile(re.escape(start) + r"\d+\.(\d+)(?:\.(\d+)\.(\d+))?")
     found = []
-    for name in sorted(os.listdir(folder or ".")):
-        if match := pattern.fullmatch(name):
-            copied, end, landing = (int(part) if part else None for part in match.groups())
-            found.append(
-                OldFile(
-                    path=os.path.join(folder, name), copied=copied or 0, end=end, landing=landing
-                )
-            )
+    with os.scandir(folder or ".") as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            match = pattern.fullmatch(entry.name)
+            if match and entry.is_file(follow_symlinks=False):
+                copied, end, landing = (int(part) if part else None for part in match.groups())
+                path = os.path.join(folder, entry.name)
+                found.append(OldFile(path=path, copied=copied or 0, end=end, landing=landing))
     return found
 
 
@@ -87,7 +86,7 @@ def recover(path: str) -> None:
         if os.path.samestat(os.lstat(old.path), os.stat(path)):
             os.unlink(old.path)
             continue
-        descriptor = files.open_for_reading(old.path)
+        descriptor = files.open_for_reading(old.path, os.O_NOFOLLOW)
         try:
             drain(path, descriptor, old)
         finally:
