@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import time
+from _thread import RLock
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -35,6 +36,9 @@ ATTEMPT = "user.keepfor.attempt"
 _LOCK_POLL = 0.01
 
 _inherited: set[int] = set()
+#: Held while a file is opened or closed, so that a fork does not fall between that and the note of
+#: it; reentrant, for a signal handler that forks.
+_forking = RLock()
 
 
 def _forget_inherited() -> None:
@@ -46,21 +50,26 @@ def _forget_inherited() -> None:
     for descriptor in _inherited:
         os.close(descriptor)
     _inherited.clear()
+    _forking.release()
 
 
-os.register_at_fork(after_in_child=_forget_inherited)
+os.register_at_fork(
+    before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_forget_inherited
+)
 
 
 def close(descriptor: int) -> None:
     """Close what was opened for writing."""
-    _inherited.discard(descriptor)
-    os.close(descriptor)
+    with _forking:
+        _inherited.discard(descriptor)
+        os.close(descriptor)
 
 
 def open_for_writing(path: str, flags: int, mode: int = 0o666) -> int:
     """A descriptor that a forked child does not keep; to be closed by `close`."""
-    descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
-    _inherited.add(descriptor)
+    with _forking:
+        descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
+        _inherited.add(descriptor)
     return descriptor
 
 
