@@ -78,7 +78,7 @@ class Trail(msgspec.Struct, frozen=True, kw_only=True):
             return
         try:
             for line in lines_backwards(descriptor):
-                with suppress(msgspec.DecodeError):
+                with suppress(msgspec.DecodeError, RecursionError):
                     record = msgspec.json.decode(line)
                     if isinstance(record, dict) and event in (None, record.get("event")):
                         yield record
@@ -86,15 +86,21 @@ class Trail(msgspec.Struct, frozen=True, kw_only=True):
             os.close(descriptor)
 
     def _write(self, event: str, report: Report, more: dict[str, Any]) -> None:
+        try:
+            self._append(event, report, more)
+        except OSError as error:
+            raise files.explained(error, self.path) from error
+
+    def _append(self, event: str, report: Report, more: dict[str, Any]) -> None:
         # There must be a file to lock, and what is opened before the lock may be replaced.
         files.close(files.open_for_append(self.path))
         with files.locked(self.path, PATIENCE):
             descriptor = files.open_for_append(self.path)
             try:
-                last = next(self.records(), {})
+                numbers = (record.get("seq") for record in self.records())
                 record = {
                     "ts": self.clock(),
-                    "seq": int(last.get("seq", 0)) + 1,
+                    "seq": next((seq for seq in numbers if isinstance(seq, int)), 0) + 1,
                     "format": FORMAT,
                     "keepfor": __version__,
                     "event": event,
