@@ -105,7 +105,7 @@ def build(
         now=now,
         survey=survey,
         decisions=decisions,
-        breaker=policy.breaker,
+        breaker=None if policy.breaker is None else float(policy.breaker),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))
 
