@@ -72,7 +72,7 @@ class Batch(msgspec.Struct, frozen=True, gc=False):
 
 def read_row(line: bytes, form: RowFormat) -> datetime | Fault:
     """What one row says of its time, by the definition: one `json.loads` for each line."""
-    if not line.strip(b" \t\r"):
+    if _is_blank(line):
         return "blank"
     try:
         row = load_row(line)
@@ -149,6 +149,11 @@ def rows_of(
         position += len(line) + 1
 
 
+def without_blanks(data: bytes) -> bytes:
+    """Whole lines without those that are blank."""
+    return b"".join([line + b"\n" for line in _lines(data) if not _is_blank(line)])
+
+
 def time_fields(line: bytes, form: RowFormat) -> list[str]:
     """The top-level fields of a row that would do as its time, to put in a message."""
     if not line:
@@ -159,6 +164,10 @@ def time_fields(line: bytes, form: RowFormat) -> list[str]:
         for key, value in row.items()
         if isinstance(parse_instant(value, source=key, zone=form.zone, unit="s"), Known)
     ]
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line.strip(b" \t\r")
 
 
 def _lines(data: bytes) -> list[bytes]:

@@ -16,7 +16,15 @@ from keepfor.errors import StoreChanged, WrongTimeField
 from keepfor.items import Key, Survey
 from keepfor.stores import files, replace
 from keepfor.stores.base import Progress
-from keepfor.stores.rows import ROUNDING, Batch, RowFormat, batch_reader, rows_of, time_fields
+from keepfor.stores.rows import (
+    ROUNDING,
+    Batch,
+    RowFormat,
+    batch_reader,
+    rows_of,
+    time_fields,
+    without_blanks,
+)
 from keepfor.times import to_utc
 
 #: A longer line is neither read nor dropped, so that memory stays bounded.
@@ -43,12 +51,18 @@ class Copy:
         self._new: int | None = None
         #: Up to here the copy speaks for the ledger.
         self._copied = 0
+        self._blanks = False
         self._written = self._flushed = 0
 
     def keep(self, start: int, end: int, data: bytes | None = None) -> None:
-        """Carry over what stands between two offsets; `data`, where that is at hand."""
+        """Carry over what stands between two offsets.
+
+        Parameters:
+            data: the same without blank lines, where it is at hand.
+        """
         self._copied = end
         if self._new is None:
+            self._blanks = self._blanks or (data is not None and len(data) < end - start)
             return
         if data is not None:
             self._write(self._new, data)
@@ -61,7 +75,12 @@ class Copy:
         """Not all of what comes next is carried over, so that a copy is needed from here on."""
         if self._new is None:
             self._new = replace.create(self._path, self._source)
-            self.keep(0, self._copied)
+            for start, data in blocks(self._source, 0, self._copied):
+                if isinstance(data, int):
+                    self.keep(start, start + data)
+                else:
+                    rows = without_blanks(data) if self._blanks else data
+                    self.keep(start, start + len(data), rows)
 
     def _write(self, new: int, data: bytes) -> None:
         view = memoryview(data)
@@ -204,6 +223,7 @@ class _Sieve:
 
     def judge(self, batch: Batch) -> None:
         """Count a batch, and copy what stays of it."""
+        gone = self._gone()
         stays = self._judge_at_once(batch)
         if stays is None:
             kept = [
@@ -216,7 +236,7 @@ class _Sieve:
             data = batch.data if stays else b""
         self.kept_bytes += len(data)
         if self.copy:
-            if len(data) < len(batch.data):
+            if self._gone() > gone:
                 self.copy.leave_out()
             self.copy.keep(batch.position, batch.position + len(batch.data), data)
 
@@ -246,7 +266,7 @@ class _Sieve:
         """The survey, with its sums. An unfinished last line is one kept row."""
         survey = self.survey
         survey.scanned += bool(unfinished)
-        survey.applied = survey.expired + survey.unreadable + survey.over_ceiling
+        survey.applied = self._gone()
         survey.kept = survey.scanned - survey.applied
         survey.unknown += survey.oversized + bool(unfinished)
         survey.oldest, survey.newest, survey.due = (
@@ -256,6 +276,9 @@ class _Sieve:
         # Blank lines go with a rewrite, and stay where there is none.
         survey.bytes_after = self.kept_bytes + unfinished if survey.applied else size
         return survey
+
+    def _gone(self) -> int:
+        return self.survey.expired + self.survey.unreadable + self.survey.over_ceiling
 
     def _edges(self) -> list[datetime]:
         survey = self.survey
