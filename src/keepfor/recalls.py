@@ -191,6 +191,6 @@ def _list(row: dict[str, Any], field: str) -> list[Any]:
 
 def _hit_count(row: dict[str, Any]) -> int:
     count = row.get("hit_count")
-    if isinstance(count, int) and not isinstance(count, bool):
+    if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
         return count
     return len(_list(row, "hit_slugs"))
