@@ -12,6 +12,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
+#: Where the suite does most to files: verbs, programs, sweeps, prunes, trails.
+HEAVIEST = (
+    *("cli/test_golden.py", "cli/test_apply.py", "cli/test_demo.py", "cli/test_log.py"),
+    *("config/test_loading.py", "writers/test_guard.py", "writers/test_host.py"),
+)
+
 FORGETFUL = """
 import os
 import subprocess
@@ -100,4 +106,27 @@ def test_a_test_that_forgets_is_told_and_harms_nobody(forgetful: Path, tmp_path:
     assert "wrote into the home folder: left-by-a-test" in done.stdout
     assert "ERROR test_forgetful.py::test_starts_a_process_that_does" in done.stdout
     assert "wrote into the home folder: left-by-a-child" in done.stdout
+    assert list(home.iterdir()) == []
+
+
+def test_the_demo_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A stranger who tries `keepfor demo` finds neither home nor temporary folder changed."""
+    home, temporary = tmp_path / "real-home", tmp_path / "temporary"
+    temporary.mkdir()
+    env = developers(home) | {"TMPDIR": str(temporary)}
+    command = [str(Path(sys.executable).with_name("keepfor")), "demo"]
+    done = subprocess.run(command, cwd=temporary, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "keepfor apply" in done.stdout
+    assert list(home.iterdir()) == []
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.timeout(300)
+def test_the_heaviest_paths_leave_a_real_home_alone(tmp_path: Path) -> None:
+    """The suite's own heaviest tests, run by a developer, write nothing into that home."""
+    home = tmp_path / "real-home"
+    modules = [str(ROOT / "tests" / module) for module in HEAVIEST]
+    done = run_pytest(ROOT, developers(home), "-n", "2", *modules)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert list(home.iterdir()) == []
