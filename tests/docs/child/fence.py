@@ -40,8 +40,9 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
         written = [arguments[index] for index in WRITTEN.get(event, ())]
     for path in written:
         if isinstance(path, str | bytes | os.PathLike):
-            place = os.path.realpath(os.path.dirname(os.path.abspath(os.fsdecode(path))))
-            if not f"{place}/".startswith(f"{_root}/") and os.fsdecode(path) not in DEVICES:
+            folder = os.path.dirname(os.path.abspath(os.fsdecode(path)))
+            inside = f"{os.path.realpath(folder)}/".startswith(f"{_root}/")
+            if not inside and path not in DEVICES:
                 raise PermissionError(f"outside the sandbox: {os.fsdecode(path)} ({event})")
 
 
