@@ -32,7 +32,7 @@ check: $(STAMP)  ## Lint, types, layers and documentation.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q tests/docs
+	$(BIN)/python -m pytest -q -n 2 tests/docs
 
 bench: $(STAMP)  ## Print how much faster keepfor is than the straightforward way.
 	$(BIN)/python -m benchmarks
