@@ -223,6 +223,18 @@ def size_at_rest(descriptor: int, until: float = 0.0) -> int | None:
         time.sleep(_PAUSE)
 
 
+def held_open(descriptor: int) -> bool:
+    """Whether somebody has a file open for writing, as far as can be told.
+
+    Parameters:
+        descriptor: the file's, open for reading only.
+    """
+    try:
+        return _lease(descriptor) is None
+    except OSError:
+        return False
+
+
 def _lease(descriptor: int) -> int | None:
     """The size of a file while nobody can have it open for writing; None where somebody has."""
     if sys.platform != "linux":

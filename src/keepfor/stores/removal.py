@@ -1,0 +1,221 @@
+"""Removes one file, only if it is still the one that the plan saw, and nobody is writing to it.
+
+The file is renamed aside first, so that nobody can come by its name any more, then compared once
+more, and only then unlinked, or put back. All of it goes by the descriptor of the file's own
+folder, so that a symlink swapped in leads nowhere. What a file is called while it is aside:
+
+    .NAME.keepfor-aside.TOKEN       TOKEN tells whether it is as the plan saw it
+    .keepfor-aside.TOKEN/NAME       where that would be too long
+
+A removal killed on the way is undone by `recover`, or finished where the name was taken meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Literal
+
+import msgspec
+
+from keepfor.stores.replace import held_open
+
+GONE = "it is gone already"
+
+_CHANGED = "it changed since the plan"
+_IN_USE = "somebody has it open for writing"
+_MARK = re.compile(r"(?:\.(.+))?\.keepfor-aside\.([0-9a-f]{12})", re.DOTALL)
+_LONGEST_NAME = 255
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one file.
+
+    Parameters:
+        result: `applied`, `skipped` (it is not what the plan saw, or in use) or `failed`.
+        why: what changed, or what the system said; for a removed file, what is left of it.
+    """
+
+    result: Literal["applied", "skipped", "failed"]
+    why: str = ""
+
+
+def fingerprint(status: os.stat_result) -> str:
+    """Changes whenever the file does: its content, its name, its rights."""
+    return f"{_content(status)}:{status.st_ctime_ns}"
+
+
+def remove(folder: int, name: str, seen: str) -> Removal:
+    """Remove a file from a folder.
+
+    Parameters:
+        folder: the folder's descriptor; it is locked, so that no other sweep is at work in it.
+        name: the file's.
+        seen: the fingerprint that the plan saw.
+    """
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except FileNotFoundError:
+        return Removal(result="skipped", why=GONE)
+    except OSError as error:
+        return _not_opened(folder, name, seen, error)
+    try:
+        status = os.fstat(descriptor)
+        if fingerprint(status) != seen:
+            return Removal(result="skipped", why=_CHANGED)
+        if held_open(descriptor):
+            return Removal(result="skipped", why=_IN_USE)
+        return _take(folder, name, descriptor, status)
+    except FileNotFoundError:
+        return Removal(result="skipped", why=GONE)
+    except OSError as error:
+        return Removal(result="failed", why=error.strerror or str(error))
+    finally:
+        os.close(descriptor)
+
+
+def recover(folder: int) -> None:
+    """Put back, or clear, what a killed sweep left aside.
+
+    Parameters:
+        folder: the folder's descriptor, locked.
+    """
+    for mark in _marks(folder):
+        with _left(folder, mark) as (place, left):
+            for aside, name in left:
+                _settle(folder, name, place, aside, mark[2])
+        # That of a long name is an empty folder now.
+        with suppress(OSError):
+            os.rmdir(mark[0], dir_fd=folder)
+
+
+def leftovers(folder: int) -> list[str]:
+    """The names of files that a killed sweep left aside; reads only."""
+    found = []
+    for mark in _marks(folder):
+        with _left(folder, mark) as (_, left):
+            found += [name for _, name in left]
+    return sorted(found)
+
+
+def _take(folder: int, name: str, descriptor: int, status: os.stat_result) -> Removal:
+    with _aside(folder, name, _token(status)) as (place, aside):
+        os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=place)
+        try:
+            # Now nobody can come by its name: what holds from here on, holds to the end.
+            moved = os.stat(aside, dir_fd=place, follow_symlinks=False)
+            why = _still(moved, status, descriptor)
+            if not why:
+                os.unlink(aside, dir_fd=place)
+                return Removal(result="applied", why=_other_names(moved))
+        except OSError:
+            _put_back(folder, name, place, aside)
+            raise
+        if not _put_back(folder, name, place, aside):
+            why += f", and its name was taken meanwhile: it is aside as {aside}"
+        return Removal(result="skipped", why=why)
+
+
+@contextmanager
+def _aside(folder: int, name: str, token: str) -> Iterator[tuple[int, str]]:
+    """Where a file goes: the descriptor of a folder, and a name in it."""
+    mark = f".keepfor-aside.{token}"
+    aside = f".{name}{mark}"
+    if len(os.fsencode(aside)) <= _LONGEST_NAME:
+        yield folder, aside
+        return
+    with suppress(FileExistsError):
+        os.mkdir(mark, 0o700, dir_fd=folder)
+    place = os.open(mark, _FOLDER, dir_fd=folder)
+    try:
+        yield place, name
+    finally:
+        os.close(place)
+        with suppress(OSError):
+            os.rmdir(mark, dir_fd=folder)
+
+
+def _marks(folder: int) -> list[re.Match[str]]:
+    return [mark for name in os.listdir(folder) if (mark := _MARK.fullmatch(name))]
+
+
+@contextmanager
+def _left(folder: int, mark: re.Match[str]) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """What stands aside under a mark: the folder it is in, its names there, and its own names."""
+    if mark[1]:
+        yield folder, [(mark[0], mark[1])]
+        return
+    try:
+        place = os.open(mark[0], _FOLDER, dir_fd=folder)
+    except OSError:
+        # Something else that is called so; it is none of ours.
+        yield folder, []
+        return
+    try:
+        yield place, [(name, name) for name in os.listdir(place)]
+    finally:
+        os.close(place)
+
+
+def _still(moved: os.stat_result, status: os.stat_result, descriptor: int) -> str:
+    """Why a file that is aside may not go after all."""
+    if _content(moved) != _content(status):
+        return _CHANGED
+    return _IN_USE if held_open(descriptor) else ""
+
+
+def _settle(folder: int, name: str, place: int, aside: str, token: str) -> None:
+    with suppress(FileNotFoundError):
+        if _put_back(folder, name, place, aside):
+            return
+        left = os.stat(aside, dir_fd=place, follow_symlinks=False)
+        there = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        # Killed over putting it back; or it was to go, and has not changed since.
+        if os.path.samestat(left, there) or _token(left) == token:
+            os.unlink(aside, dir_fd=place)
+
+
+def _put_back(folder: int, name: str, place: int, aside: str) -> bool:
+    """Give a file its name again, unless something else has it now."""
+    try:
+        os.link(aside, name, src_dir_fd=place, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        return False
+    except OSError:
+        # A folder, or a file system without hard links.
+        with suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            return False
+        os.rename(aside, name, src_dir_fd=place, dst_dir_fd=folder)
+        return True
+    os.unlink(aside, dir_fd=place)
+    return True
+
+
+def _not_opened(folder: int, name: str, seen: str, error: OSError) -> Removal:
+    """Tell a file that may not be read from something that stands where a file was."""
+    with suppress(OSError):
+        if fingerprint(os.stat(name, dir_fd=folder, follow_symlinks=False)) != seen:
+            return Removal(result="skipped", why=_CHANGED)
+    return Removal(result="failed", why=error.strerror or str(error))
+
+
+def _content(status: os.stat_result) -> str:
+    return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
+
+
+def _token(status: os.stat_result) -> str:
+    return hashlib.sha256(_content(status).encode()).hexdigest()[:12]
+
+
+def _other_names(status: os.stat_result) -> str:
+    others = status.st_nlink - 1
+    if not others:
+        return ""
+    return f"{others} other name{'s' if others > 1 else ''} of the file still hold its content"

@@ -1,0 +1,403 @@
+"""A file goes only if it is what the plan saw and at rest; a kill leaves it whole or gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from keepfor.stores import removal
+
+CHANGED = "it changed since the plan"
+IN_USE = "somebody has it open for writing"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "store"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    yield descriptor
+    os.close(descriptor)
+
+
+def written(folder: Path, name: str = "a.jsonl", text: str = "{}\n") -> str:
+    """Makes a file, and returns the fingerprint that a plan made now would see."""
+    path = folder / name
+    path.write_text(text)
+    return removal.fingerprint(path.lstat())
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+def test_what_the_plan_saw_goes(folder: Path, opened: int) -> None:
+    """A file that is as the plan saw it is removed, and nothing else is left of it."""
+    seen = written(folder)
+    written(folder, "b.jsonl")
+    assert removal.remove(opened, "a.jsonl", seen) == removal.Removal(result="applied")
+    assert names(folder) == ["b.jsonl"]
+
+
+@pytest.mark.parametrize("length", [222, 223, 249, 255])
+def test_a_long_name_goes_as_well(folder: Path, opened: int, length: int) -> None:
+    """A name that leaves no room for a mark beside it is removed like any other."""
+    name = "x" * length
+    seen = written(folder, name)
+    assert removal.remove(opened, name, seen).result == "applied"
+    assert names(folder) == []
+
+
+def test_what_was_written_to_since_stays(folder: Path, opened: int) -> None:
+    """A file that changed since the plan is skipped, with its new content."""
+    seen = written(folder)
+    with (folder / "a.jsonl").open("a") as file:
+        file.write("more\n")
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert (folder / "a.jsonl").read_text() == "{}\nmore\n"
+
+
+def test_another_file_of_that_name_stays(folder: Path, opened: int) -> None:
+    """A file that replaced the one that the plan saw is skipped, even if it looks the same."""
+    seen = written(folder)
+    status = (folder / "a.jsonl").stat()
+    written(folder, "new")
+    os.utime(folder / "new", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (folder / "new").rename(folder / "a.jsonl")
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert names(folder) == ["a.jsonl"]
+
+
+def test_what_is_gone_is_no_error(folder: Path, opened: int) -> None:
+    """What another process removed first is told as such."""
+    seen = written(folder)
+    (folder / "a.jsonl").unlink()
+    done = removal.remove(opened, "a.jsonl", seen)
+    assert (done.result, done.why) == ("skipped", "it is gone already")
+
+
+def test_what_somebody_writes_to_stays(folder: Path, opened: int) -> None:
+    """A file that is open for writing is skipped, and its writer's next row is in it."""
+    seen = written(folder)
+    with (folder / "a.jsonl").open("a") as writer:
+        assert removal.remove(opened, "a.jsonl", seen).why == IN_USE
+        writer.write("next\n")
+    assert (folder / "a.jsonl").read_text() == "{}\nnext\n"
+
+
+def test_a_reader_keeps_nothing(folder: Path, opened: int) -> None:
+    """A file that somebody only reads goes."""
+    seen = written(folder)
+    with (folder / "a.jsonl").open():
+        assert removal.remove(opened, "a.jsonl", seen).result == "applied"
+
+
+def test_another_name_of_it_is_told(folder: Path, opened: int, tmp_path: Path) -> None:
+    """Where a hard link elsewhere still holds the content, the result says so."""
+    written(folder)
+    os.link(folder / "a.jsonl", tmp_path / "backup")
+    seen = removal.fingerprint((folder / "a.jsonl").stat())
+    done = removal.remove(opened, "a.jsonl", seen)
+    assert done.result == "applied"
+    assert done.why == "1 other name of the file still hold its content"
+    assert (tmp_path / "backup").read_text() == "{}\n"
+
+
+def test_a_symlink_in_its_place_leads_nowhere(folder: Path, opened: int, tmp_path: Path) -> None:
+    """A symlink that took the file's place is left, and so is what it leads to."""
+    seen = written(folder)
+    (tmp_path / "precious").write_text("{}\n")
+    (folder / "a.jsonl").unlink()
+    (folder / "a.jsonl").symlink_to(tmp_path / "precious")
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert (folder / "a.jsonl").is_symlink()
+    assert (tmp_path / "precious").read_text() == "{}\n"
+
+
+def test_a_folder_swapped_for_a_symlink_leads_nowhere(folder: Path, tmp_path: Path) -> None:
+    """A removal goes by the folder that was opened, whatever its path leads to by now."""
+    seen = written(folder)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    written(elsewhere)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    folder.rename(tmp_path / "moved")
+    folder.symlink_to(elsewhere)
+    assert removal.remove(descriptor, "a.jsonl", seen).result == "applied"
+    os.close(descriptor)
+    assert names(elsewhere) == ["a.jsonl"]
+    assert names(tmp_path / "moved") == []
+
+
+class Between:
+    """Does something right after a file was renamed aside for the first time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], object]) -> None:
+        self._rename, self._act, self.done = os.rename, act, False
+        self.aside = ""
+        monkeypatch.setattr(os, "rename", self)
+
+    def __call__(self, source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        self._rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        if not self.done:
+            self.done = True
+            self._act(Path(os.readlink(f"/proc/self/fd/{dst_dir_fd}"), target))
+
+
+def append_to(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("late\n")
+
+
+def append_to_and_replace(path: Path, name: Path) -> None:
+    append_to(path)
+    name.write_text("new\n")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "x" * 250])
+def test_what_changes_at_the_last_moment_is_put_back(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A row that lands between check and removal is not lost: the file gets its name back."""
+    seen = written(folder, name)
+    Between(monkeypatch, append_to)
+    assert removal.remove(opened, name, seen).why == CHANGED
+    assert names(folder) == [name]
+    assert (folder / name).read_text() == "{}\nlate\n"
+
+
+def test_what_is_opened_at_the_last_moment_is_put_back(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that came by just before the name was gone finds its row in the file."""
+    seen = written(folder)
+    files = []
+    Between(monkeypatch, lambda path: files.append(path.open("a")))
+    assert removal.remove(opened, "a.jsonl", seen).why == IN_USE
+    files[0].write("late\n")
+    files[0].close()
+    assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
+
+
+def test_a_symlink_swapped_in_at_the_last_moment_is_put_back(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A symlink that was renamed aside in the place of the file gets its name back."""
+    seen = written(folder)
+    (tmp_path / "precious").write_text("{}\n")
+    rename = os.rename
+
+    def swapping(source: str, target: str, **where: int) -> None:
+        if source == "a.jsonl":
+            (folder / "a.jsonl").unlink()
+            (folder / "a.jsonl").symlink_to(tmp_path / "precious")
+        rename(source, target, **where)
+
+    monkeypatch.setattr(os, "rename", swapping)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert names(folder) == ["a.jsonl"]
+    assert (folder / "a.jsonl").is_symlink()
+    assert (tmp_path / "precious").read_text() == "{}\n"
+
+
+def test_a_folder_swapped_in_at_the_last_moment_is_put_back(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder cannot be linked, and is put back all the same."""
+    seen = written(folder)
+    rename = os.rename
+
+    def swapping(source: str, target: str, **where: int) -> None:
+        if source == "a.jsonl":
+            (folder / "a.jsonl").unlink()
+            (folder / "a.jsonl").mkdir()
+        rename(source, target, **where)
+
+    monkeypatch.setattr(os, "rename", swapping)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert names(folder) == ["a.jsonl"]
+    assert (folder / "a.jsonl").is_dir()
+
+
+def test_both_stay_where_the_name_was_taken_meanwhile(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that changed and whose name was taken stays aside, and comes back when it is free."""
+    seen = written(folder)
+    Between(monkeypatch, lambda path: append_to_and_replace(path, folder / "a.jsonl"))
+    done = removal.remove(opened, "a.jsonl", seen)
+    assert done.result == "skipped"
+    assert "its name was taken meanwhile: it is aside as .a.jsonl.keepfor-aside." in done.why
+    assert removal.leftovers(opened) == ["a.jsonl"]
+    removal.recover(opened)
+    assert (folder / "a.jsonl").read_text() == "new\n"
+    assert removal.leftovers(opened) == ["a.jsonl"]
+    seen = removal.fingerprint((folder / "a.jsonl").stat())
+    assert removal.remove(opened, "a.jsonl", seen).result == "applied"
+    removal.recover(opened)
+    assert names(folder) == ["a.jsonl"]
+    assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
+
+
+def test_without_hard_links_it_is_put_back_too(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that knows no hard links loses nothing either, and no other file's name."""
+    seen = written(folder)
+
+    def refuses(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuses)
+    Between(monkeypatch, append_to)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
+
+    seen = removal.fingerprint((folder / "a.jsonl").stat())
+    Between(monkeypatch, lambda path: append_to_and_replace(path, folder / "a.jsonl"))
+    assert "its name was taken" in removal.remove(opened, "a.jsonl", seen).why
+    assert (folder / "a.jsonl").read_text() == "new\n"
+
+
+def test_what_the_system_refuses_is_put_back(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that cannot be unlinked is where it was, and the system's word is told."""
+    seen = written(folder)
+    unlink = os.unlink
+    refused: list[str] = []
+
+    def refusing(name: str, **where: int) -> None:
+        if not refused:
+            refused.append(name)
+            raise PermissionError(1, "Operation not permitted")
+        unlink(name, **where)
+
+    monkeypatch.setattr(os, "unlink", refusing)
+    done = removal.remove(opened, "a.jsonl", seen)
+    assert (done.result, done.why) == ("failed", "Operation not permitted")
+    assert names(folder) == ["a.jsonl"]
+
+
+def test_what_may_not_be_read_is_told(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that cannot be opened has failed, if it is the one that the plan saw."""
+    seen = written(folder)
+    real = os.open
+
+    def refusing(path: str, flags: int, **where: int) -> int:
+        if path == "a.jsonl":
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, **where)
+
+    monkeypatch.setattr(os, "open", refusing)
+    assert removal.remove(opened, "a.jsonl", seen) == removal.Removal(
+        result="failed", why="Permission denied"
+    )
+    assert removal.remove(opened, "a.jsonl", "another").why == CHANGED
+
+
+STEPS = ("open", "fstat", "mkdir", "rename", "stat", "link", "unlink", "rmdir")
+
+
+def killed_after(steps: int, act: Callable[[], object]) -> bool:
+    """Runs it in a child that is killed after so many system calls; tells whether it was."""
+    child = os.fork()
+    if child == 0:
+        left = [steps]
+
+        def counted(call: Callable[..., object]) -> Callable[..., object]:
+            def counting(*args: object, **more: object) -> object:
+                result = call(*args, **more)
+                left[0] -= 1
+                if left[0] <= 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return result
+
+            return counting
+
+        for name in STEPS:
+            setattr(os, name, counted(getattr(os, name)))
+        try:
+            act()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "x" * 250])
+def test_killed_at_any_step_it_is_there_or_gone(folder: Path, opened: int, name: str) -> None:
+    """A removal killed anywhere leaves, once it was recovered, the file as it was or no file."""
+    fates = []
+    for steps in range(1, 40):
+        seen = written(folder, name)
+        if not killed_after(steps, partial(removal.remove, opened, name, seen)):
+            break
+        removal.recover(opened)
+        there = names(folder)
+        assert there in ([name], [])
+        if there:
+            assert (folder / name).read_text() == "{}\n"
+            assert (folder / name).stat().st_nlink == 1
+        fates.append(len(there))
+    assert fates == sorted(fates, reverse=True)
+    assert set(fates) == {0, 1}
+    assert names(folder) == []
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "x" * 250])
+def test_a_recovery_that_is_killed_is_finished_by_the_next(
+    folder: Path, opened: int, name: str
+) -> None:
+    """However often recoveries are killed, the file comes back once."""
+    for steps in range(1, 40):
+        seen = written(folder, name)
+        aside = next(
+            n
+            for n in range(1, 40)
+            if killed_after(n, partial(removal.remove, opened, name, seen))
+            and removal.leftovers(opened)
+        )
+        assert aside > 1
+        if not killed_after(steps, lambda: removal.recover(opened)):
+            break
+        removal.recover(opened)
+        assert names(folder) == [name]
+        assert (folder / name).stat().st_nlink == 1
+    assert steps > 2
+    assert names(folder) == [name]
+
+
+def test_a_killed_removal_is_finished_where_the_name_was_taken(folder: Path, opened: int) -> None:
+    """What was to go, and was not changed, goes when a new file has its name by now."""
+    seen = written(folder)
+    for steps in range(1, 40):
+        killed_after(steps, lambda: removal.remove(opened, "a.jsonl", seen))
+        if removal.leftovers(opened):
+            break
+    (folder / "a.jsonl").write_text("new\n")
+    removal.recover(opened)
+    assert names(folder) == ["a.jsonl"]
+    assert (folder / "a.jsonl").read_text() == "new\n"
+
+
+def test_what_only_looks_like_a_leftover_is_left_alone(folder: Path, opened: int) -> None:
+    """Files of other programs are none of ours, however they are called."""
+    strange = [".keepfor-aside.0123456789ab", ".keepfor-aside.", ".a.keepfor-aside.xyz"]
+    for name in strange:
+        (folder / name).touch()
+    assert removal.leftovers(opened) == []
+    removal.recover(opened)
+    assert names(folder) == sorted(strange)
