@@ -44,7 +44,7 @@ def window(survey: Survey) -> Window:
 
 
 def lag(survey: Survey) -> timedelta:
-    """How long the oldest row that is past the cutoff has been so."""
+    """How long the oldest of what the policy would take now has been due."""
     if survey.due is None or survey.cutoff is None:
-        return timedelta()
+        return survey.overdue
     return survey.cutoff - survey.due

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
@@ -27,6 +27,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         fingerprint: changes whenever the item does.
         derived_from: the id of the item that this one was made from, if any.
         flagged_by: the rule that flagged it already, if any.
+        held: why it must stay as it is for now, if a store knows of anything.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str = ""
     derived_from: str | None = None
     flagged_by: str | None = None
+    held: str | None = None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,12 +155,14 @@ class Survey(Tally, kw_only=True):
         below: rows whose key is less go; None when none does.
         cutoff: the part of it that age alone explains.
         extent: what was covered; None when nothing is there yet.
+        overdue: in a store of items, how long the first of those that go has been due.
         notes: what a person should know of it.
     """
 
     below: Key | None = None
     cutoff: datetime | None = None
     extent: Extent | None = None
+    overdue: timedelta = timedelta()
     notes: list[str] = []
 
 

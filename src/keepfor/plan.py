@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from keepfor import __version__
+from keepfor.counting import counted
 from keepfor.errors import ConfigError, PlanStale
 from keepfor.items import Decision, Survey
 from keepfor.policy.decide import decide
@@ -94,8 +95,10 @@ def build(
     if isinstance(store, RowStore):
         survey = store.survey(terms(policy, now), progress)
     else:
-        decisions = tuple(decide(policy, list(store.scan(progress)), now, vetoes or {}))
-        survey = _counted(decisions)
+        items = list(store.scan(progress))
+        held = {item.id: item.held for item in items if item.held}
+        decisions = tuple(decide(policy, items, now, held | dict(vetoes or {})))
+        survey = counted(policy, items, decisions, now)
     plan = Plan(
         store=name,
         kind=store.kind,
@@ -159,16 +162,3 @@ def _not_a_plan(path: Path, error: Exception) -> ConfigError:
 def _digest(plan: Plan) -> str:
     bare = msgspec.structs.replace(plan, digest="")
     return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()
-
-
-def _counted(decisions: tuple[Decision, ...]) -> Survey:
-    applied = sum(decision.action != "keep" for decision in decisions)
-    size = sum(decision.bytes for decision in decisions)
-    gone = sum(decision.bytes for decision in decisions if decision.action == "delete")
-    return Survey(
-        scanned=len(decisions),
-        kept=len(decisions) - applied,
-        applied=applied,
-        bytes_before=size,
-        bytes_after=size - gone,
-    )

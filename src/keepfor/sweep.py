@@ -134,6 +134,28 @@ def prune(
     return report
 
 
+def prune_items(
+    store: ItemStore,
+    policy: Policy,
+    now: datetime,
+    *,
+    name: str,
+    unattended: bool = False,
+    trail: Recorder | None = None,
+    wait: float = PATIENCE,
+) -> Report:
+    """Hold a store of items to its policy, as the write site does; see `prune`."""
+    report = _report(name, store, policy, now, "write site")
+    with store.locked(wait), _recorded(report, trail) as begin:
+        plan = build(store, policy, now, name=name)
+        found = plan.survey
+        if unattended and must_wait(found.scanned, found.expired, found.oldest, now):
+            report.notes.append("nothing was expired: what would stay does not span a day")
+            plan = build(store, msgspec.structs.replace(policy, rules=()), now, name=name)
+        _apply_items(plan, plan, store, report, begin)
+    return report
+
+
 def _check(plan: Plan, store: RowStore | ItemStore, policy: Policy, now: datetime) -> None:
     why = None
     if (plan.kind, plan.target) != (store.kind, store.target):
@@ -189,15 +211,18 @@ def _apply_items(
         begin()
         outcomes += store.apply(standing)
     results = Counter(outcome.result for outcome in outcomes)
-    gone = {outcome.id for outcome in outcomes if outcome.result == "applied"}
-    freed = sum(d.bytes for d in planned if d.action == "delete" and d.id in gone)
+    done = [outcome for outcome in outcomes if outcome.result == "applied"]
+    gone = {outcome.id for outcome in done}
+    _fill(report, plan.survey)
+    report.notes += [f"{outcome.id}: {outcome.why}" for outcome in done if outcome.why]
     report.outcomes = outcomes
-    report.scanned = len(plan.decisions)
-    report.kept = len(plan.decisions) - len(planned)
     report.applied, report.skipped = results["applied"], results["skipped"]
     report.failed = results["failed"]
-    report.bytes_before = plan.survey.bytes_before
-    report.bytes_after = report.bytes_before - freed
+    report.expired = sum(outcome.reason in ("age", "unused") for outcome in done)
+    report.over_ceiling = sum(outcome.reason in ("count", "bytes") for outcome in done)
+    report.bytes_after = report.bytes_before - sum(
+        said.bytes for said in planned if said.action == "delete" and said.id in gone
+    )
 
 
 def _report(
@@ -215,7 +240,7 @@ def _report(
 
 
 def _fill(report: Report, done: Survey) -> None:
-    """Take over the counts of a look at rows."""
+    """Take over the counts of a look at a store."""
     for field in Tally.__struct_fields__:
         setattr(report, field, getattr(done, field))
     report.cutoff = done.cutoff

@@ -1,0 +1,123 @@
+"""The counts of a plan for items add up, and tell how long it has been overdue."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from keepfor.counting import counted
+from keepfor.history import lag, window
+from keepfor.items import Item, Survey
+from keepfor.policy.decide import decide
+from keepfor.policy.rules import Policy, Rule, keep_for
+from keepfor.times import Known, Unknown
+
+NOW = datetime(2026, 7, 26, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+MTIME = (
+    "1 of 2 are dated by their file's mtime, for want of anything better; a copy or a restore may "
+    "have changed it"
+)
+
+
+def item(name: str, hours: float | None, source: str = "name", size: int = 10) -> Item:
+    """An item of so many hours ago; None where its age is unknown."""
+    known = Unknown("no date") if hours is None else Known(NOW - hours * HOUR, source)
+    return Item(id=name, type="run", instant=known, bytes=size)
+
+
+def survey(items: list[Item], **policy: Any) -> Survey:
+    held_to = Policy(**policy)
+    return counted(held_to, items, decide(held_to, items, NOW), NOW)
+
+
+def test_the_counts_add_up() -> None:
+    """Every item is kept or applied, and the other counts are of these."""
+    items = [item("a", 100), item("b", 50), item("c", 20), item("d", 10), item("e", None)]
+    items.append(item("f", -5))
+    found = survey(items, rules=keep_for(timedelta(hours=48)), max_count=3)
+    assert (found.scanned, found.kept, found.applied) == (6, 3, 3)
+    assert (found.expired, found.over_ceiling) == (2, 1)
+    assert (found.future, found.unknown) == (1, 1)
+    assert (found.bytes_before, found.bytes_after) == (60, 30)
+    assert (found.oldest, found.newest) == (NOW - 10 * HOUR, NOW + 5 * HOUR)
+    assert found.due == NOW - 100 * HOUR
+
+
+def test_flags_are_applied_and_give_nothing_back() -> None:
+    """What would be flagged counts as applied, and its bytes stay."""
+    stale = Rule(name="stale", max_age=timedelta(hours=48), action="flag")
+    found = survey([item("a", 100), item("b", 1)], rules=(stale,))
+    assert (found.kept, found.applied, found.expired) == (1, 1, 0)
+    assert found.bytes_after == 20
+    assert found.overdue == 52 * HOUR
+
+
+def test_nothing_due_is_not_late() -> None:
+    """A store that holds what it may hold is not overdue, and has nothing to say."""
+    found = survey([item("a", 1), item("b", 2)], rules=keep_for(timedelta(hours=2)), max_count=2)
+    assert found.overdue == timedelta()
+    assert found.notes == []
+    assert lag(found) == timedelta()
+
+
+def test_an_age_is_overdue_since_the_cutoff() -> None:
+    """The oldest of what is too old has been due since it became so: 100 hours less 48."""
+    found = survey([item("a", 100), item("b", 60), item("c", 1)], rules=keep_for(48 * HOUR))
+    assert found.overdue == 52 * HOUR
+    assert lag(found) == 52 * HOUR
+    assert window(found).lag == 52 * HOUR
+
+
+def test_a_count_is_overdue_since_there_was_one_too_many() -> None:
+    """With room for two, the first has been due since the third came, 7 hours ago."""
+    items = [item("a", 9), item("b", 8), item("c", 7), item("d", 6)]
+    assert survey(items, max_count=2).overdue == 7 * HOUR
+
+
+def test_what_a_rule_takes_makes_room() -> None:
+    """What goes by its age is not in the way of the count: the count was first exceeded 6 h ago."""
+    items = [item("a", 50), item("b", 8), item("c", 7), item("d", 6)]
+    found = survey(items, rules=keep_for(49 * HOUR), max_count=2)
+    assert found.overdue == 6 * HOUR
+
+
+def test_bytes_are_overdue_since_they_were_too_many() -> None:
+    """With room for 25 bytes the third item was too much; an undated one was always there."""
+    items = [item("a", 9), item("b", 8), item("c", 7), item("d", 6)]
+    assert survey(items, max_bytes=25).overdue == 7 * HOUR
+    assert survey([*items, item("e", None)], max_bytes=25).overdue == 8 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("items", "policy", "note"),
+    [
+        (
+            [item("a", 1), item("b", 2)],
+            {"max_count": 1, "keep_last": 1},
+            None,
+        ),
+        (
+            [item("a", None), item("b", None), item("c", 2)],
+            {"max_count": 1},
+            "still 1 over max_count: 2 of unknown age",
+        ),
+        (
+            [item("a", 1), item("b", 2)],
+            {"max_bytes": 5, "keep_last": 1},
+            "still 5 over max_bytes: 1 held by keep_last",
+        ),
+        (
+            [item("a", 1, source="mtime"), item("b", 2)],
+            {"max_count": 2},
+            MTIME,
+        ),
+    ],
+)
+def test_what_a_person_should_know_is_said(
+    items: list[Item], policy: dict[str, Any], note: str | None
+) -> None:
+    """A ceiling that is not met says by how much and why, and a fallback is named."""
+    assert survey(items, **policy).notes == ([] if note is None else [note])
