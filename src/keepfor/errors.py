@@ -68,6 +68,10 @@ class StoreError(KeepforError):
     """{path}: {what} {fix}"""
 
 
+class BadRunId(KeepforError, ValueError):
+    """A run cannot be called {run!r}: {why}. Nothing was written; give it another id."""
+
+
 class StoreBusy(StoreError):
     """{path} is being pruned by another process, which did not finish within {waited:g} s.
     Nothing was done; try again when it has."""
@@ -77,6 +81,12 @@ class WrongTimeField(StoreError):
     """{path}: {without} of {objects} rows have no usable time in {field!r}, so this looks like a
     wrong setting and not like debris. Nothing was dropped. Set `time:` to the field that holds
     the timestamp, and `unit:` (s, ms, us or ns) if it holds a number{seen}."""
+
+
+class WrongRunTime(StoreError):
+    """{path}: {without} of {runs} runs have no usable time in {field}, so this looks like a wrong
+    setting. Nothing was removed. Set `time:` to name, to mtime, or to the field of an entry that
+    holds the timestamp, and `unit:` (s, ms, us or ns) if it holds a number{seen}."""
 
 
 class StoreChanged(StoreError):
