@@ -31,7 +31,7 @@ check: $(STAMP)  ## Lint, types, layers and documentation.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m pytest -q -n 2 tests/docs
 
 bench: $(STAMP)  ## Print how much faster keepfor is than the straightforward way.
