@@ -35,6 +35,9 @@ ATTEMPT = "user.keepfor.attempt"
 
 _LOCK_POLL = 0.01
 
+#: How often a last line must be found unfinished before it counts as torn.
+_LOOKS = 3
+
 _inherited: set[int] = set()
 #: Held while a file is opened or closed, so that a fork does not fall between that and the note of
 #: it; reentrant, for a signal handler that forks.
@@ -108,7 +111,7 @@ def append(descriptor: int, data: bytes) -> tuple[int, int]:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise not_a_file(status.st_mode, "the path")
-    if status.st_size and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
+    if _is_torn(descriptor, status.st_size):
         written = os.write(descriptor, b"\n" + data) - 1
     else:
         written = os.write(descriptor, data)
@@ -116,6 +119,16 @@ def append(descriptor: int, data: bytes) -> tuple[int, int]:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     end = os.lseek(descriptor, 0, os.SEEK_CUR)
     return end - len(data), end
+
+
+def _is_torn(descriptor: int, size: int) -> bool:
+    for _ in range(_LOOKS):
+        if not size or os.pread(descriptor, 1, size - 1) == b"\n":
+            return False
+        # Another write may be half in place. One of no bytes waits for it, and changes nothing.
+        os.write(descriptor, b"")
+        size = os.fstat(descriptor).st_size
+    return True
 
 
 def open_for_reading(path: str, flags: int = 0) -> int:
