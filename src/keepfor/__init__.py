@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Ledger": "keepfor.writers.ledger",
     "RecallLedger": "keepfor.writers.recall",
+    "RunDirectory": "keepfor.writers.runs",
     "Trail": "keepfor.trail",
     "KeepforError": "keepfor.errors",
 }
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from keepfor.trail import Trail
     from keepfor.writers.ledger import Ledger
     from keepfor.writers.recall import RecallLedger
+    from keepfor.writers.runs import RunDirectory
 
-__all__ = ["KeepforError", "Ledger", "RecallLedger", "Trail", "__version__"]
+__all__ = ["KeepforError", "Ledger", "RecallLedger", "RunDirectory", "Trail", "__version__"]
 
 
 def __getattr__(name: str) -> object:
