@@ -23,7 +23,7 @@ from keepfor.stores.runs import RunStore, runs_at
 from keepfor.sweep import apply, prune_items
 from keepfor.times import Known, Unknown
 from tests.neo import rebuild
-from tests.stores.build import LONG_AGO, NOW, hourly, left, run
+from tests.runs import LONG_AGO, NOW, hourly, left, run
 
 
 class Nowhere:
