@@ -121,7 +121,8 @@ def test_stores_can_be_picked(place: Place) -> None:
 
 def test_a_store_that_is_no_longer_configured_is_still_on_record(place: Place) -> None:
     """The past of a store outlives its configuration; a name that never was is refused."""
-    record(place, ts="2026-07-25T00:00:00Z", event="outcome", store="gone", target="/gone")
+    for name in ("gone", "recall"):
+        record(place, ts="2026-07-25T00:00:00Z", event="outcome", store=name, target=f"/{name}")
     assert "gone" in place.run("log", "gone").out
     ran = place.run("log", "never")
     assert ran.code == 2

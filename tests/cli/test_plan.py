@@ -145,6 +145,18 @@ def test_only_the_stores_that_are_named_are_looked_at(place: Place) -> None:
     assert [store["store"] for store in ran.json["stores"]] == ["c", "a"]
 
 
+def test_stores_stand_apart(place: Place) -> None:
+    """An empty line stands between two stores, and none at the end."""
+    place.configure(f"{RECALL}  other: {{kind: ledger, path: other, keep_for: 1d}}\n")
+    assert place.run("plan").out == (
+        f"recall  ledger  {place.ledger}\n"
+        "  There is nothing there yet.\n"
+        "\n"
+        f"other  ledger  {place.folder / 'other'}\n"
+        "  There is nothing there yet.\n"
+    )
+
+
 def test_a_store_that_does_not_exist_is_refused(place: Place) -> None:
     """A name that is not configured is an error of usage that names the closest one."""
     ran = place.run("plan", "recal")

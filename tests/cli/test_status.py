@@ -56,6 +56,8 @@ def test_a_sweep_that_found_nothing_is_a_sweep(
     place.run("apply", "--yes")
     frozen.move_to(NOW + timedelta(hours=1))
     assert "2026-07-26T00:00:00Z by apply: nothing to do" in place.run("status").out
+    place.run("apply", "--yes")
+    assert "2026-07-26T01:00:00Z by apply: nothing to do" in place.run("status").out
 
 
 def test_a_prune_at_the_write_site_is_a_sweep(place: Place) -> None:

@@ -61,7 +61,7 @@ class Output:
     def write(self, text: str) -> None:
         """Print text as it is."""
         stream = sys.stdout
-        if stream is None or self.failure:
+        if stream is None:
             return
         try:
             stream.write(text)

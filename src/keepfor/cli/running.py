@@ -34,8 +34,8 @@ def run(arguments: Sequence[str]) -> int:
         # A name that the terminal cannot show is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    out = Output(as_json="--json" in options)
+    # A guess, for lines that cannot be parsed; what is parsed says it for certain.
+    out = Output(as_json="--json" in arguments)
     code = _done(arguments, out)
     failure = out.failure
     # Whoever closed a pipe has seen enough, and needs no message.
