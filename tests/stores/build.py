@@ -1,39 +1,64 @@
-"""Directories of runs in a few words, for the tests of this folder."""
+"""Ledgers in a few words, for the tests of this folder."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from keepfor.items import Report
+from keepfor.policy.rules import Policy, keep_for
+from keepfor.stores.ledger import ledger_at
+from keepfor.stores.rows import RowFormat
+from keepfor.sweep import prune
+
 #: 90 days before it is 2026-04-27 (26 + 30 + 31 + 3 days back).
 NOW = datetime(2026, 7, 26, tzinfo=UTC)
-#: Long enough ago for no run to count as being written still.
-LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+CUTOFF = datetime(2026, 4, 27, tzinfo=UTC)
+
+YOUNG, OLD = "2026-07-01T00:00:00+00:00", "2026-01-01T00:00:00+00:00"
 
 
-def run(folder: Path, name: str, *entries: Any, mtime: datetime = LONG_AGO) -> Path:
-    """A run with these entries, changed last at that time."""
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{name}.jsonl"
-    path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries or [{"runId": name}]))
-    os.utime(path, (mtime.timestamp(),) * 2)
-    return path
+def row(ts: str | datetime | None = YOUNG, **more: Any) -> bytes:
+    """A line with that time, or with none."""
+    if isinstance(ts, datetime):
+        ts = ts.isoformat()
+    return json.dumps(({} if ts is None else {"ts": ts}) | more).encode() + b"\n"
 
 
-def hourly(folder: Path, count: int, until: datetime = NOW) -> list[str]:
-    """So many runs, one an hour, named for when they began; the last is an hour before `until`."""
-    names = [
-        f"rem-{until - timedelta(hours=hours):%Y-%m-%dT%H_%M_%S}.000Z"
-        for hours in range(count, 0, -1)
-    ]
-    for name in names:
-        run(folder, name)
-    return names
+def write(path: Path, lines: Iterable[bytes]) -> bytes:
+    """Make a file of those lines; returns its bytes."""
+    data = b"".join(lines)
+    path.write_bytes(data)
+    return data
 
 
-def left(folder: Path) -> list[str]:
-    """The names of the runs that are there, without `.jsonl`, in order."""
-    return sorted(path.stem for path in folder.glob("*.jsonl"))
+def append(path: Path, *lines: bytes) -> None:
+    """As a program does that has never heard of keepfor."""
+    with path.open("ab") as file:
+        file.writelines(lines)
+
+
+def policy(days: float | None = 90, **bounds: Any) -> Policy:
+    rules = () if days is None else keep_for(timedelta(days=days))
+    return Policy(rules=rules, **bounds)
+
+
+def pruned(
+    path: Path, held_to: Policy | None = None, now: datetime = NOW, wait: float = 0.0, **how: Any
+) -> Report:
+    """What a prune of the ledger at a path came to; `how` tells how it is read."""
+    store = ledger_at(path, **how)
+    return prune(store, held_to or policy(), now, name="ledger", wait=wait)
+
+
+def by(field: str = "ts", **how: Any) -> RowFormat:
+    return RowFormat(field=field, **how)
+
+
+def beside(path: Path) -> list[str]:
+    """What lies in a ledger's folder."""
+    return sorted(os.listdir(path.parent))
