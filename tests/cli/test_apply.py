@@ -229,6 +229,9 @@ def test_nothing_to_do_needs_no_yes(place: Place) -> None:
     ran = place.run("apply")
     assert ran.code == 0
     assert "There was nothing to do; 2 rows stay." in ran.out
+    place.write([1], "one.jsonl")
+    place.configure(f"{RECALL.replace('recall.jsonl', 'one.jsonl')}state_dir: state\n")
+    assert "There was nothing to do; 1 row stays." in place.run("apply").out
     assert (place.ledger.read_bytes(), place.ledger.stat().st_ino) == before
     assert place.run("apply", "--json").store["outcome"] == "nothing to do"
 

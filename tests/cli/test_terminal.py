@@ -63,7 +63,7 @@ def test_a_yes_at_a_terminal_does_it(due: Place) -> None:
     assert code == 0
     assert "1 of 2 rows would go." in seen
     assert "Delete 1 row from recall? [y/N]" in seen
-    assert "1 of 2 rows are gone." in seen
+    assert "1 of 2 rows is gone." in seen
     assert "\x1b[" in seen
     assert due.ledger.read_text() == '{"ts": "2026-07-26"}\n'
 

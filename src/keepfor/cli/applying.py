@@ -136,9 +136,11 @@ def _described(report: Report) -> list[Block]:
     notes = [Fact("note", note, "warn") for note in report.notes]
     outcome, code = _outcome(report)
     if outcome == "nothing to do":
-        nothing = Line(f"  There was nothing to do; {rows(report.kept)} stay.", "good")
+        stay = "stays" if report.kept == 1 else "stay"
+        nothing = Line(f"  There was nothing to do; {rows(report.kept)} {stay}.", "good")
         return [heading, nothing, Facts(notes)]
-    gone = f"{number(report.applied)} of {rows(report.scanned)} are gone."
+    are = "is" if report.applied == 1 else "are"
+    gone = f"{number(report.applied)} of {rows(report.scanned)} {are} gone."
     took = Fact("took", span(timedelta(seconds=report.duration)))
     facts = Facts([*counted(report), took, *notes])
     return [heading, Line(f"  {gone}", "warn" if code else "good"), Line(), facts]
