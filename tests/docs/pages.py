@@ -74,10 +74,14 @@ def anchor(heading: str) -> str:
 
 def sections(page: Path, level: str) -> dict[str, list[Token]]:
     """The parsed content below each heading of one level (`h2`), up to the next."""
+    return sections_in(tokens(page), level)
+
+
+def sections_in(content: list[Token], level: str) -> dict[str, list[Token]]:
+    """The same for what is parsed already, such as a section."""
     found: dict[str, list[Token]] = {}
     current: list[Token] = []
-    everything = tokens(page)
-    for token, following in pairwise(everything):
+    for token, following in pairwise(content):
         if token.type == "heading_open" and token.tag <= level:
             current = []
             if token.tag == level:

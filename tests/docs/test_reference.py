@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import keepfor
-from keepfor import Ledger, RecallLedger, Trail, config, errors, presets
+from keepfor import Ledger, RecallLedger, RunDirectory, Trail, config, errors, presets
 from keepfor.cli import codes
 from keepfor.errors import KeepforError
 from keepfor.history import Window
@@ -19,7 +19,7 @@ from keepfor.items import Outcome, Report, Tally
 from keepfor.plan import Plan
 from keepfor.recalls import Count, Match, Trace
 from tests.docs import docstrings
-from tests.docs.pages import headings, plain, reference, rows, sections
+from tests.docs.pages import headings, plain, reference, rows, sections, sections_in
 
 STORE = {"kind": "ledger", "path": "recall-history.jsonl", "keep_for": "90d"}
 
@@ -149,7 +149,7 @@ def test_every_exit_code_is_in_the_reference() -> None:
 
 # --- Python -------------------------------------------------------------------------------
 
-CLASSES: list[type] = [Ledger, RecallLedger, Trail]
+CLASSES: list[type] = [Ledger, RecallLedger, RunDirectory, Trail]
 HANDED_BACK: list[type] = [Plan, Window, Count, Trace, Match]
 
 
@@ -200,7 +200,7 @@ def test_every_parameter_and_method_is_in_the_reference(kind: type) -> None:
     """Each parameter and public method of a class is listed, as its docstring has it."""
     section = sections(reference("python"), "h2")[f"`{kind.__name__}`"]
     text = plain(" ".join(token.content for token in section))
-    below = sections(reference("python"), "h3")
+    below = sections_in(section, "h3")
     expected = parameters(kind, kind)
     listed = [[plain(cell) for cell in row] for row in rows(section)]
     assert listed[: len(expected)] == expected
