@@ -137,7 +137,7 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
                 copy.discard()
             done.kept, done.applied, done.bytes_after = done.scanned, 0, done.bytes_before
             done.expired = done.unreadable = done.over_ceiling = 0
-            return done
+            return _noted(done, terms)
 
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
