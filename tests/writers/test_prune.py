@@ -319,3 +319,14 @@ def test_a_real_trail_has_intent_and_outcome(path: Path, tmp_path: Path, clock: 
     outcome, intent = trail.records()
     assert (intent["event"], outcome["event"]) == ("intent", "outcome")
     assert (outcome["started_by"], outcome["expired"], outcome["kept"]) == ("write site", 1, 2)
+
+
+def test_a_path_that_is_not_utf8_is_pruned_and_recorded(tmp_path: Path) -> None:
+    """A ledger may be called anything that the file system takes; its name is escaped."""
+    path = tmp_path / os.fsdecode(b"caf\xe9\n.jsonl")
+    write(path, [ago(100), ago(1)])
+    trail = Trail(path=str(tmp_path / "trail.jsonl"))
+    report = Ledger(path, keep_for="90d", trail=trail).prune(NOW)
+    assert report.applied == 1
+    assert report.target == str(tmp_path / "caf\\xe9\\x0a.jsonl")
+    assert [record["store"] for record in trail.records()] == [report.target, report.target]

@@ -16,6 +16,7 @@ from keepfor.items import Extent, Key, Survey, Terms
 from keepfor.stores import files, replace
 from keepfor.stores.base import Progress
 from keepfor.stores.ceiling import find_below, newest_key
+from keepfor.stores.ids import escape
 from keepfor.stores.rows import RowFormat
 from keepfor.stores.sift import Copy, sift
 from keepfor.times import DAY
@@ -43,7 +44,7 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> str:
-        return self.path
+        return escape(self.path)
 
     @property
     def settings(self) -> dict[str, str]:

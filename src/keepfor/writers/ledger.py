@@ -148,7 +148,8 @@ class Ledger:
         """
         from keepfor import plan
 
-        return plan.build(self._store(), self._policy(), self._moment(now), name=self.path)
+        store = self._store()
+        return plan.build(store, self._policy(), self._moment(now), name=store.target)
 
     def prune(self, now: datetime | str | None = None) -> Report:
         """Drop every row that is past the window, that no reader can use, or above the ceiling.
@@ -199,9 +200,8 @@ class Ledger:
     def _prune(self, now: datetime, **how: Any) -> Report:
         from keepfor import sweep
 
-        return sweep.prune(
-            self._store(), self._policy(), now, name=self.path, trail=self._trail, **how
-        )
+        store = self._store()
+        return sweep.prune(store, self._policy(), now, name=store.target, trail=self._trail, **how)
 
     def _due(self, descriptor: int, end: int) -> bool:
         """The probe: whether the oldest row has expired, or the file is above its ceiling."""
