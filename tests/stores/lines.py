@@ -12,6 +12,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -87,65 +88,59 @@ def read_number(number: float, per_second: int) -> datetime | None:
     return moment if moment >= datetime(1971, 1, 1, tzinfo=UTC) else None
 
 
-@st.composite
-def stamps(draw: st.DrawFn) -> str:
-    """A timestamp in one of the forms in which programs write them, most near the cutoff."""
-    ticks = draw(
-        st.integers(-3, 3)
-        | st.integers(-(10**7), 10**7)
-        | st.integers(-(10**13), 10**13)
-        | st.sampled_from([-(10**6), 10**6, 3_600_000_000, -3_600_000_000])
-    )
+# The strategies are made once, for that takes longer than drawing from them.
+TICKS = (
+    st.integers(-3, 3)
+    | st.integers(-(10**7), 10**7)
+    | st.integers(-(10**13), 10**13)
+    | st.sampled_from([-(10**6), 10**6, 3_600_000_000, -3_600_000_000])
+)
+OFFSETS = st.sampled_from(["", "Z", "z", "+00:00", "-00:00", "+02:00", "-0930", "+14:00"])
+FRACTIONS = st.sampled_from(
+    ["", ".{0}", ".{0}4", ".{0}5", ".{0}9", ".{0}499", ".{0}5000000001", ",{0}", ".5", ".Z"]
+)
+SHAPES = st.sampled_from(
+    ["%Y-%m-%dT%H:%M:%S"] * 6
+    + ["%Y-%m-%dt%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d_%H:%M:%S", "%Y%m%dT%H%M%S"]
+    + ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:60", "%Y-%m-%dT%H:%M:61", "%Y-%m-%dT24:00:00"]
+)
+#: Dates without a time, the ends of time, numbers in quotes, and what is no time at all.
+ODD_STAMPS = st.sampled_from(
+    [
+        "2026-04-27",
+        "2026-04-26",
+        "20260427",
+        "2026-W18-1",
+        " 2026-04-27",
+        "2026-04-27T00:00:00 Z",
+        "2026-04-27T00:00:00+24:00",
+        "2026-04-27 00:00:00+02:00:30",
+        "0001-01-01T00:00:00+10:00",
+        "0001-01-01",
+        "9999-12-31",
+        "9999-12-31T23:59:59-10:00",
+        "9999-12-31T23:59:59.9999999Z",
+        "0000-01-01T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "1777248000",
+        "1777248000000",
+        "yesterday",
+        "",
+        "\uff12\uff10\uff12\uff16-04-27",
+    ]
+)
+
+
+def stamp(ticks: int, shape: str, fraction: str, offset: str) -> str:
+    """A timestamp as some program would write it, so many microseconds after the cutoff."""
     moment = CUTOFF + ticks * TICK
-    offset = draw(
-        st.sampled_from([None, "Z", "z", "+00:00", "-00:00", "+02:00", "-0930", "+14:00"])
-    )
-    if offset and offset[0] in "+-":
+    if offset[:1] in ("+", "-"):
         sign = -1 if offset[0] == "-" else 1
         moment += sign * timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
-    more = draw(st.sampled_from(["", "1", "4", "5", "6", "9", "499", "500", "999", "5000000001"]))
-    fraction = draw(
-        st.sampled_from(["", f".{moment:%f}", f".{moment:%f}{more}", f",{moment:%f}", ".5", ".Z"])
-    )
-    separator = draw(st.sampled_from("TTTTt _"))
-    shape = draw(
-        st.sampled_from(["%Y-%m-%d{}%H:%M:%S"] * 8 + ["%Y%m%d{}%H%M%S", "%Y-%m-%d{}%H:%M"])
-    )
-    text = moment.strftime(shape.format(separator)) + fraction + (offset or "")
-    return draw(st.just(text) | st.just(text) | st.just(text) | odd_stamps(moment))
+    return moment.strftime(shape) + fraction.format(f"{moment:%f}") + offset
 
 
-def odd_stamps(moment: datetime) -> st.SearchStrategy[str]:
-    """Dates without a time, leap seconds, the ends of time, and what is none at all."""
-    return st.sampled_from(
-        [
-            f"{moment:%Y-%m-%d}",
-            f"{moment:%Y%m%d}",
-            f"{moment:%G-W%V-%u}",
-            f"{moment:%Y-%m-%dT%H:%M}:60Z",
-            f"{moment:%Y-%m-%dT%H:%M}:60.5+02:00",
-            f"{moment:%Y-%m-%dT%H:%M}:61Z",
-            f"{moment:%Y-%m-%d}T24:00:00Z",
-            f"{moment:%Y-%m-%d}T00:00:00+24:00",
-            f"{moment:%Y-%m-%d}T00:00:00 Z",
-            f"{moment:%Y-%m-%d} 00:00:00+02:00:30",
-            f" {moment:%Y-%m-%d}",
-            f"{moment:%s}",
-            f"{moment:%s}000",
-            "0001-01-01T00:00:00+10:00",
-            "0001-01-01",
-            "9999-12-31",
-            "9999-12-31T23:59:59-10:00",
-            "9999-12-31T23:59:59.9999999Z",
-            "0000-01-01T00:00:00Z",
-            "2026-02-29T00:00:00Z",
-            "1712011200000",
-            "yesterday",
-            "",
-            "\uff12\uff10\uff12\uff16-04-27",
-        ]
-    )
-
+STAMPS = st.builds(stamp, TICKS, SHAPES, FRACTIONS, OFFSETS)
 
 #: JSON texts as they stand, some of which only some readers take.
 TEXTS = [
@@ -180,59 +175,52 @@ TEXTS = [
     b"tru",
     b"",
 ]
-KEYS = [b'"a"', b'"ts"', b'"\\u0074s"', b'"t\\u0073"', b'"TS"', b'"a.ts"', b'"a"', b'"\xc3\xa9"']
+KEYS = [b'"a"', b'"ts"', b'"\\u0074s"', b'"t\\u0073"', b'"TS"', b'"a.ts"', b'"\xc3\xa9"']
 #: What stands around a row: white space, a mark of its encoding, NULs, another row.
-ROUND = [
-    b"",
-    b"",
-    b"",
-    b"",
-    b"",
-    b" ",
-    b"\t",
-    b"\r",
-    b"\xef\xbb\xbf",
-    b"\0",
-    b"\0\0\0",
-    b"\x0b",
-    b"{}",
-]
+ROUND = [b" ", b"\t", b"\r", b"\xef\xbb\xbf", b"\0", b"\0\0\0", b"\x0b", b"{}"]
+
+QUOTED = st.one_of(STAMPS, STAMPS, STAMPS, STAMPS, ODD_STAMPS).map(
+    lambda text: json.dumps(text).encode()
+)
+#: Any character may be written as an escape.
+TIMES = st.one_of(
+    *[QUOTED] * 8,
+    QUOTED.map(lambda text: text.replace(b"2", b"\\u0032", 1)),
+    st.sampled_from(TEXTS),
+)
 
 
-@st.composite
-def values(draw: st.DrawFn, unit: str | None = None) -> bytes:
-    """What stands where the time should."""
-    if unit:
-        ticks = draw(st.integers(-3, 3) | st.integers(-(10**13), 10**13))
+def numbers(unit: str) -> st.SearchStrategy[bytes]:
+    """Numbers that count in a unit, in the ways in which JSON writes them."""
+
+    def number(ticks: int, shape: str) -> bytes:
         micros = (CUTOFF - EPOCH) // TICK + ticks
-        number = micros * PER_SECOND[unit] // 10**6
-        texts = [str(number), str(float(number)), str(micros / 10**6), f"{number}.5", f"{number}e0"]
-        if draw(st.booleans()):
-            return draw(st.sampled_from(texts)).encode()
-    if draw(st.integers(0, 9)) == 0:
-        return draw(st.sampled_from(TEXTS))
-    text = json.dumps(draw(stamps())).encode()
-    # Any character may be written as an escape.
-    return draw(st.sampled_from([text] * 9 + [text.replace(b"2", b"\\u0032", 1)]))
+        count = micros * PER_SECOND[unit] // 10**6
+        return shape.format(count=count, real=float(count), seconds=micros / 10**6).encode()
+
+    shapes = ["{count}", "{count}", "{real}", "{seconds}", "{count}.5", "{count}e0"]
+    return st.builds(number, TICKS, st.sampled_from(shapes))
 
 
-@st.composite
-def lines(draw: st.DrawFn, field: str = "ts", unit: str | None = None) -> bytes:
-    """One line without its LF; most are rows."""
-    kind = draw(st.integers(0, 19))
-    if kind == 0:
-        return draw(st.binary(max_size=12)).replace(b"\n", b"")
-    if kind == 1:
-        return draw(st.sampled_from([b"", b"  ", b"\t\r", b"{", b"}", b"[]", b'"x"', *TEXTS]))
-    value = draw(values(unit))
+@cache
+def lines(field: str = "ts", unit: str | None = None) -> st.SearchStrategy[bytes]:
+    """Lines without their LFs; most are rows."""
+    times = st.one_of(numbers(unit), numbers(unit), TIMES) if unit else TIMES
     *outer, key = (json.dumps(part).encode() for part in field.split("."))
-    members = [key + b": " + value]
-    for _ in range(draw(st.integers(0, 2))):
-        other = draw(st.sampled_from(KEYS)), draw(st.sampled_from(TEXTS) | values(unit))
-        members.insert(draw(st.integers(0, len(members))), b":".join(other))
-    row = b"{" + b", ".join(members) + b"}"
-    for name in reversed(outer):
-        row = b"{" + name + b": " + row + b"}"
-    before, after = draw(st.sampled_from(ROUND)), draw(st.sampled_from(ROUND))
-    cut = draw(st.sampled_from([None] * 9 + [len(row) // 2]))
-    return before + row[:cut] + after
+
+    def line(time: bytes, more: list[tuple[bytes, bytes]], at: int, around: list[bytes]) -> bytes:
+        members = [b": ".join(member) for member in more]
+        members.insert(at, key + b": " + time)
+        row = b"{" + b", ".join(members) + b"}"
+        for name in reversed(outer):
+            row = b"{" + name + b": " + row + b"}"
+        before, after = around
+        return before + row + after
+
+    others = st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from(TEXTS) | times), max_size=2)
+    around = st.tuples(*[st.just(b"") | st.just(b"") | st.sampled_from(ROUND)] * 2).map(list)
+    rows = st.builds(line, times, others, st.integers(0, 2), around)
+    torn = rows.map(lambda row: row[: len(row) // 2])
+    junk = st.binary(max_size=12).map(lambda data: data.replace(b"\n", b""))
+    odd = st.sampled_from([b"", b"  ", b"\t\r", b"{", b"}", b"[]", b'"x"', *TEXTS])
+    return st.one_of(*[rows] * 8, torn, junk | odd)
