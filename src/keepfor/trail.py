@@ -19,23 +19,32 @@ from keepfor.stores import files
 from keepfor.stores.backwards import lines_backwards
 from keepfor.stores.ledger import ledger_at
 from keepfor.sweep import PATIENCE, prune
-from keepfor.times import before, utc_now
+from keepfor.times import before, parse_duration, utc_now
 
 FORMAT = 1
 
 
-class Trail(msgspec.Struct, frozen=True, kw_only=True):
+class Trail:
     """A ledger of sweeps, which expires like everything else.
 
     Parameters:
         path: the ledger's.
-        keep_for: how long a record stays; None for ever.
+        keep_for: how long a record stays: `90d`, a timedelta, or `forever` (or None).
         clock: tells the present instant.
+
+    Raises:
+        ConfigError: when `keep_for` cannot be understood.
     """
 
-    path: str
-    keep_for: timedelta | None = timedelta(days=90)
-    clock: Callable[[], datetime] = utc_now
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        keep_for: str | timedelta | None = "90d",
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.path = os.fspath(path)
+        self.keep_for = None if keep_for is None else parse_duration(keep_for)
+        self._clock = clock
 
     def spent(self, plan: Plan) -> bool:
         """Whether a plan was begun before.
@@ -43,7 +52,7 @@ class Trail(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             PlanStale: when the plan is older than the records, which cannot tell then.
         """
-        if self.keep_for is not None and plan.made < before(self.clock(), self.keep_for):
+        if self.keep_for is not None and plan.made < before(self._clock(), self.keep_for):
             raise PlanStale(store=plan.store, why="it is older than the trail reaches back")
         return any(record.get("plan") == plan.digest for record in self.records("intent"))
 
@@ -60,7 +69,7 @@ class Trail(msgspec.Struct, frozen=True, kw_only=True):
                 prune(
                     ledger_at(self.path),
                     Policy(rules=keep_for(self.keep_for)),
-                    self.clock(),
+                    self._clock(),
                     name="trail",
                     unattended=True,
                     wait=0.0,
@@ -99,7 +108,7 @@ class Trail(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 numbers = (record.get("seq") for record in self.records())
                 record = {
-                    "ts": self.clock(),
+                    "ts": self._clock(),
                     "seq": next((seq for seq in numbers if isinstance(seq, int)), 0) + 1,
                     "format": FORMAT,
                     "keepfor": __version__,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import keepfor
-from keepfor import Ledger, RecallLedger
+from keepfor import Ledger, RecallLedger, Trail
 from keepfor.errors import ConfigError
 from tests.writers.build import ago, rows
 
@@ -59,7 +59,7 @@ from tests.writers.build import ago, rows
         ({"unreadable": "Drop"}, r"unreadable: 'Drop' .*'drop', 'keep'"),
         ({"unreadable": None}, r"unreadable: None .*'drop', 'keep'"),
         ({"clock": "now"}, r"clock: 'now' .*a function that returns an aware datetime"),
-        ({"trail": "trail.jsonl"}, r'trail: \'trail.jsonl\' .*Trail\(path="trail.jsonl"\)'),
+        ({"trail": "trail.jsonl"}, r'trail: \'trail.jsonl\' .*Trail\("trail.jsonl"\)'),
         ({"path": ""}, r"path: '' .*such as recall-history\.jsonl"),
         ({"path": None}, r"path: None .*such as recall-history\.jsonl"),
         ({"path": 3}, r"path: 3 .*such as recall-history\.jsonl"),
@@ -98,6 +98,13 @@ def test_forever_alone_is_said_on_purpose(path: Path) -> None:
     ledger.append(ago(36_500))
     ledger.append(ago(0))
     assert len(rows(path)) == 2
+
+
+@pytest.mark.parametrize("keep_for", ["0d", "-90d", 90, "90 days", "3m", timedelta()])
+def test_a_trail_refuses_what_cannot_be_kept(keep_for: Any) -> None:
+    """A trail that nobody could expire is refused when it is made, and not after a prune."""
+    with pytest.raises(ConfigError, match="90d"):
+        Trail("trail.jsonl", keep_for=keep_for)
 
 
 def test_the_public_names_are_there() -> None:

@@ -27,7 +27,7 @@ class Bench(ABC):
     def __init__(self, folder: Path) -> None:
         self.place = folder / "store"
         # For ever, so that no test depends on the day on which it runs.
-        self.trail = Trail(path=str(folder / "state" / "trail.jsonl"), keep_for=None)
+        self.trail = Trail(folder / "state" / "trail.jsonl", keep_for="forever")
 
     @abstractmethod
     def open(self) -> RowStore | ItemStore:

@@ -237,7 +237,7 @@ class StoreSuite(ABC):
         bench = filled(self.bench(tmp_path), old=OLD, young=YOUNG)
         seen: dict[str, set[str]] = {}
 
-        class Witness(Trail, frozen=True):
+        class Witness(Trail):
             def begin(self, report: Report) -> None:
                 super().begin(report)
                 seen["intent"] = bench.names()
@@ -246,7 +246,7 @@ class StoreSuite(ABC):
                 seen["outcome"] = bench.names()
                 super().end(report, error)
 
-        bench.trail = Witness(path=bench.trail.path, keep_for=None)
+        bench.trail = Witness(bench.trail.path, keep_for="forever")
         made = plan(bench, keep())
         carry_out(made, bench, keep())
         assert seen == {"intent": {"old", "young"}, "outcome": {"young"}}

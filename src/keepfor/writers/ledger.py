@@ -301,7 +301,7 @@ def _check(
     if not callable(clock):
         raise _bad("clock", clock, "clock", "a function that returns an aware datetime")
     if trail is not None and not hasattr(trail, "begin"):
-        raise _bad("trail", trail, "trail", 'Trail(path="trail.jsonl"), or leave it out')
+        raise _bad("trail", trail, "trail", 'Trail("trail.jsonl"), or leave it out')
 
 
 def _path(path: object) -> str:
