@@ -7,12 +7,15 @@ import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from keepfor.config import Config, find, load, policy_of, traps
+from keepfor.config import Config, Ledger, find, load, policy_of, traps
+from keepfor.config.opening import open_store
 from keepfor.errors import BadConfig, ConfigError
-from keepfor.policy.rules import Policy, Rule
+from keepfor.policy.rules import Policy, Rule, keep_for
+from keepfor.stores.runs import runs_at
 
 Load = Callable[..., Config]
 
@@ -81,6 +84,7 @@ state_dir: state
 """
     )
     store = config.stores["events_2"]
+    assert isinstance(store, Ledger)
     assert store.path == tmp_path / "logs/events.jsonl"
     assert (store.time, store.unit, store.timezone) == ("meta.created_at", "ms", "Europe/Berlin")
     assert store.keep_for == timedelta(hours=36)
@@ -448,3 +452,71 @@ def test_two_policies_on_one_file_are_a_trap(load_text: Load, tmp_path: Path, ke
     assert trap.rule == "path"
     assert "one and two" in trap.what
     assert "leave one out" in trap.fix
+
+
+# --- runs ---------------------------------------------------------------------------------
+
+
+def test_runs_are_held_to_a_count_an_age_or_both(load_text: Load) -> None:
+    """Each bound of a directory of runs is read, and those that are left out bound nothing."""
+    config = load_text(
+        "stores:\n"
+        "  by_count: {kind: runs, path: a, max_count: 200}\n"
+        "  by_age: {kind: runs, path: b, keep_for: 90d, keep_last: 5}\n"
+        "  by_both: {kind: runs, path: c, max_count: 20, max_age_days: 1, max_bytes: 1MiB}\n"
+        "  by_none: {kind: runs, path: d, max_count: off}\n"
+    )
+    policies = {name: policy_of(store) for name, store in config.stores.items()}
+    assert policies == {
+        "by_count": Policy(max_count=200),
+        "by_age": Policy(rules=keep_for(timedelta(days=90)), keep_last=5),
+        "by_both": Policy(rules=keep_for(timedelta(days=1)), max_count=20, max_bytes=1 << 20),
+        "by_none": Policy(),
+    }
+
+
+def test_a_store_of_runs_is_opened_as_it_is_configured(load_text: Load, tmp_path: Path) -> None:
+    """What bears on how runs are read reaches the store; nothing is touched by opening it."""
+    config = load_text(
+        "stores:\n"
+        "  plain: {kind: runs, path: a, max_count: 1}\n"
+        "  said: {kind: runs, path: b, max_count: 1, time: at.end, unit: ms, grace: 5min,\n"
+        "    timezone: Europe/Berlin}\n"
+    )
+    plain, said = (open_store(store) for store in config.stores.values())
+    assert plain == runs_at(tmp_path / "a", grace=timedelta(hours=1))
+    assert said == runs_at(
+        tmp_path / "b",
+        time="at.end",
+        unit="ms",
+        zone=ZoneInfo("Europe/Berlin"),
+        grace=timedelta(minutes=5),
+    )
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("", "nothing would ever be removed. Write `max_count: 200`, `keep_for: 90d` or both; "),
+        ("max_count: 0", "0 is no bound. Write a whole number above 0, such as 200, or off."),
+        ("max_count: -5", "-5 is no bound."),
+        ("max_count: true", "True is no bound."),
+        ('max_count: "200"', "'200' is no bound."),
+        ("max_count: none", "'none' is no bound."),
+        ("max_count: 3, keep_last: 4", "keep_last (4) is above max_count (3). Lower the one"),
+        ("max_count: 3, keep_last: x", "'x' is no number of runs. Write 0, or a whole number"),
+        ("max_count: 3, grace: 60", "60 is no grace: it has no unit. Write a duration such as 1h."),
+        ("max_count: 3, grace: forever", "'forever' is no grace: nothing would ever be removed."),
+        ("max_count: 3, unreadable: drop", "this key is unknown. Known here: kind, path, time,"),
+        ("max_count: 3, time: 7", "7 names no field."),
+        ("max_cuont: 3", "this key is unknown. Did you mean max_count?"),
+    ],
+)
+def test_what_could_be_a_slip_in_runs_is_refused(
+    load_text: Load, settings: str, message: str
+) -> None:
+    """A bound that cannot be meant removes nothing, and is told what to write instead."""
+    with pytest.raises(BadConfig) as caught:
+        load_text(f"stores: {{rem: {{kind: runs, path: a, {settings}}}}}")
+    assert message in str(caught.value)

@@ -118,14 +118,14 @@ LINES = {
     "max_count: 5": UNKNOWN,
     "rhubarb: 1": UNKNOWN,
     "kind: ledgr": "'ledgr' is no kind of store. Did you mean ledger?",
-    "kind: runs": "'runs' is no kind of store. Known here: ledger.",
-    "kind: 5": "5 is no kind of store. Known here: ledger.",
+    "kind: tables": "'tables' is no kind of store. Known here: ledger, runs.",
+    "kind: 5": "5 is no kind of store. Known here: ledger, runs.",
     "kind: [ledger]": "['ledger'] is no kind of store. Did you mean ledger?",
     "kind:": NO_VALUE,
     "preset: agentn": "'agentn' is no preset. Did you mean agentm?",
-    "preset: 5": "5 is no preset. Known here: agentm.",
+    "preset: 5": "5 is no preset. Known here: agentm, neo.",
     "preset: [agentm]": "['agentm'] is no preset. Did you mean agentm?",
-    "preset:": "None is no preset. Known here: agentm.",
+    "preset:": "None is no preset. Known here: agentm, neo.",
 }
 
 
@@ -172,7 +172,8 @@ FILES = {
     ],
     'stores:\n  "": {preset: agentm}\n': ["keepfor.yaml:2: stores.: a store's name holds"],
     "stores:\n  recall: {path: a, keep_for: 90d}\n": [
-        "keepfor.yaml:2: stores.recall: kind is missing. Write `kind: ledger`, or name a preset."
+        "keepfor.yaml:2: stores.recall: kind is missing. "
+        "Write `kind: ledger` or `kind: runs`, or name a preset."
     ],
     "stores:\n  recall: {kind: ledger, keep_for: 90d}\n": [
         "keepfor.yaml:2: stores.recall: path is missing. Write a line `path:` below it."

@@ -154,7 +154,7 @@ def test_the_schema_knows_the_ways_to_write_a_store() -> None:
         },
     ]
     assert ledger["not"] == {"required": ["keep_for", "max_age_days"]}
-    assert ledger["properties"]["preset"]["enum"] == ["agentm"]
+    assert ledger["properties"]["preset"]["enum"] == ["agentm", "neo"]
     assert ledger["properties"]["unit"]["enum"] == ["s", "ms", "us", "ns"]
     assert ledger["properties"]["unreadable"]["enum"] == ["drop", "keep"]
     assert "required" not in ledger

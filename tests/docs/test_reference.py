@@ -21,7 +21,12 @@ from keepfor.recalls import Count, Match, Trace
 from tests.docs import docstrings
 from tests.docs.pages import headings, plain, reference, rows, sections, sections_in
 
-STORE = {"kind": "ledger", "path": "recall-history.jsonl", "keep_for": "90d"}
+#: A store of each kind that has a section, in as few words as it takes.
+STORES: dict[str, dict[str, object]] = {
+    "A ledger": {"kind": "ledger", "path": "recall-history.jsonl", "keep_for": "90d"},
+    "A directory of runs": {"kind": "runs", "path": "rem-runs", "max_count": 200},
+}
+STORE = STORES["A ledger"]
 
 
 def table(page: str, section: str) -> dict[str, list[str]]:
@@ -42,7 +47,12 @@ def schema_of(section: str) -> dict[str, Any]:
     }
 
 
-SECTIONS = {"A ledger": "Ledger", "The trail": "Trail", "The whole": "The whole"}
+SECTIONS = {
+    "A ledger": "Ledger",
+    "A directory of runs": "Runs",
+    "The trail": "Trail",
+    "The whole": "The whole",
+}
 
 
 def test_every_kind_of_store_is_in_the_reference() -> None:
@@ -67,18 +77,22 @@ def loaded(folder: Path, text: str) -> config.Config:
     return config.load(file, environ={"HOME": str(folder)}, cwd=folder)
 
 
-def with_store(folder: Path, **settings: object) -> config.Config:
+def with_store(
+    folder: Path, store: Mapping[str, object] = STORE, **settings: object
+) -> config.Config:
     """A configuration with one store that says this too."""
-    return loaded(folder, yaml.safe_dump({"stores": {"recall": STORE | settings}}))
+    return loaded(folder, yaml.safe_dump({"stores": {"recall": {**store, **settings}}}))
 
 
-def test_a_default_in_the_reference_is_the_default(tmp_path: Path) -> None:
+@pytest.mark.parametrize("section", STORES)
+def test_a_default_in_the_reference_is_the_default(section: str, tmp_path: Path) -> None:
     """Writing out the default that the reference names changes nothing."""
-    as_it_is = with_store(tmp_path).stores["recall"]
-    for key, (_, default, _) in table("configuration", "A ledger").items():
+    store = STORES[section]
+    as_it_is = with_store(tmp_path, store).stores["recall"]
+    for key, (_, default, _) in table("configuration", section).items():
         if default not in ("required", "none"):
             said = {key: yaml.safe_load(plain(default))}
-            assert with_store(tmp_path, **said).stores["recall"] == as_it_is, key
+            assert with_store(tmp_path, store, **said).stores["recall"] == as_it_is, key
         elif key in ("unit", "max_bytes"):
             assert getattr(as_it_is, key) is None, key
 
@@ -98,12 +112,12 @@ def test_every_example_of_a_key_loads(section: str, tmp_path: Path) -> None:
         assert list(said) == [key]
         whole: dict[str, Any] = {"stores": {"recall": dict(STORE)}}
         match section:
-            case "A ledger" if key == "preset":
+            case _ if section in STORES and key == "preset":
                 whole["stores"]["recall"] = said
-            case "A ledger":
+            case _ if section in STORES:
+                whole["stores"]["recall"] = STORES[section] | said
                 if key == "max_age_days":
-                    del whole["stores"]["recall"]["keep_for"]
-                whole["stores"]["recall"] |= said
+                    whole["stores"]["recall"].pop("keep_for", None)
             case "The trail":
                 whole["trail"] = said
             case _:
@@ -118,8 +132,8 @@ def test_every_preset_is_in_the_reference() -> None:
     known = []
     for name in presets.names():
         preset = presets.load(name)
-        keys = ("kind", "path", "time", "keep_for", "max_bytes")
-        known.append([name, *(preset.store[key] for key in keys), *preset.environment])
+        settings = [f"{key}: {value}" for key, value in preset.store.items()]
+        known.append([name, ", ".join(settings), ", ".join(preset.environment)])
     assert listed == known
 
 

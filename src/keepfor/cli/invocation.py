@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepfor.errors import KeepforError, UnknownStore
+from keepfor.errors import ConfigError, KeepforError, UnknownStore
 from keepfor.times import utc_now
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from keepfor.config import Config
     from keepfor.config.models import Store
     from keepfor.stores.ledger import LedgerStore
+    from keepfor.stores.runs import RunStore
     from keepfor.trail import Trail
 
 
@@ -79,11 +80,43 @@ class Invocation:
             raise UnknownStore(name=name, where=self.config.path, fix=nearest(name, stores))
         return stores[name]
 
-    def store(self, name: str) -> LedgerStore:
+    def store(self, name: str) -> LedgerStore | RunStore:
         """A store, to look at or to act on."""
         from keepfor.config.opening import open_store
 
         return open_store(self.settings(name))
+
+    def ledger(self, name: str) -> LedgerStore:
+        """A store that has to be a ledger.
+
+        Raises:
+            ConfigError: when it is of another kind.
+        """
+        from keepfor.stores.ledger import LedgerStore
+
+        store = self.store(name)
+        if isinstance(store, LedgerStore):
+            return store
+        raise self._of_another_kind(name, "ledger")
+
+    def runs(self, name: str) -> RunStore:
+        """A store that has to be a directory of runs.
+
+        Raises:
+            ConfigError: when it is of another kind.
+        """
+        from keepfor.stores.runs import RunStore
+
+        store = self.store(name)
+        if isinstance(store, RunStore):
+            return store
+        raise self._of_another_kind(name, "runs")
+
+    def _of_another_kind(self, name: str, wanted: str) -> ConfigError:
+        of_it = [other for other, store in self.config.stores.items() if store.kind == wanted]
+        fix = f"Name one that is: {', '.join(of_it)}." if of_it else "There is none here that is."
+        what = f"it is of kind {self.settings(name).kind}, and this asks for one of kind {wanted}."
+        return ConfigError(where=name, what=what, fix=fix)
 
     def warn(self, error: KeepforError | OSError) -> None:
         """Say what kept one store of several from being worked on."""

@@ -30,7 +30,7 @@ def trace(run: Invocation, name: str, slug: str, count: int = 3) -> Answer:
         `empty` (null, or why there are none: `no ledger`, `never recalled`, `no evidence`) and
         `explanation` (the same, for a person).
     """
-    found = recalls.trace(run.store(name), slug, count, run.clock())
+    found = recalls.trace(run.ledger(name), slug, count, run.clock())
     if found.matches:
         run.out.show(*_described(slug, found.matches))
     else:
@@ -56,7 +56,7 @@ def count(run: Invocation, name: str, since: str) -> Answer:
     Returns:
         The document has `store`, `since` (an instant), `recalls` and `hits`.
     """
-    store = run.store(name)
+    store = run.ledger(name)
     if _DURATION.fullmatch(since):
         span = parse_duration(since)
         assert span is not None, "forever is no number"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keepfor.config.loading import Config, load, policy_of, traps
-from keepfor.config.models import Ledger, Store, Trail
+from keepfor.config.models import Ledger, Runs, Store, Trail
 from keepfor.config.paths import NAME, find
 from keepfor.config.showing import INIT, Row, schema, show
 
@@ -13,6 +13,7 @@ __all__ = [
     "Config",
     "Ledger",
     "Row",
+    "Runs",
     "Store",
     "Trail",
     "find",

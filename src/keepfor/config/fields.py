@@ -5,7 +5,7 @@ A validator that refuses says in full sentences what is wrong and what to write.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -57,15 +57,19 @@ def _duration(value: object) -> timedelta | None:
         raise ValueError(f"{why} Write a number such as 90, or use keep_for.") from None
 
 
-def _limited(value: object) -> timedelta:
-    try:
-        duration = parse_duration(value)
-        why = "nothing would ever be late"
-    except BadDuration as error:
-        duration, why = None, str(error.facts["why"])
-    if duration is None:
-        raise ValueError(f"{value!r} is no grace: {why}. Write a duration such as 24h.")
-    return duration
+def _limited(forever: str, such_as: str) -> Callable[[object], timedelta]:
+    """A duration that ends; `forever` says what would come of one that does not."""
+
+    def limited(value: object) -> timedelta:
+        try:
+            duration, why = parse_duration(value), forever
+        except BadDuration as error:
+            duration, why = None, str(error.facts["why"])
+        if duration is None:
+            raise ValueError(f"{value!r} is no grace: {why}. Write a duration such as {such_as}.")
+        return duration
+
+    return limited
 
 
 def _zone(value: object) -> str:
@@ -90,10 +94,22 @@ def _unit(value: object) -> object:
     return value
 
 
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{value!r} is no number of rows. Write 0, or a whole number such as 100.")
-    return value
+def _count(things: str) -> Callable[[object], int]:
+    def count(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            what = f"{value!r} is no number of {things}."
+            raise ValueError(f"{what} Write 0, or a whole number such as 100.")
+        return value
+
+    return count
+
+
+def _limit(value: object) -> int | None:
+    if value == "off":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise ValueError(f"{value!r} is no bound. Write a whole number above 0, such as 200, or off.")
 
 
 def _fraction(value: object) -> float | None:
@@ -117,9 +133,15 @@ Duration = Annotated[
 ]
 Grace = Annotated[
     timedelta,
-    BeforeValidator(_limited),
+    BeforeValidator(_limited("nothing would ever be late", "24h")),
     PlainSerializer(format_duration),
     _text(pattern=DURATION.replace("forever|", ""), examples=["24h"]),
+]
+RunGrace = Annotated[
+    timedelta,
+    BeforeValidator(_limited("nothing would ever be removed", "1h")),
+    PlainSerializer(format_duration),
+    _text(pattern=DURATION.replace("forever|", ""), examples=["1h"]),
 ]
 Size = Annotated[
     int | None,
@@ -135,8 +157,17 @@ Fraction = Annotated[
         {"anyOf": [{"const": "off"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
     ),
 ]
-Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 0})]
+_NUMBER = WithJsonSchema({"type": "integer", "minimum": 0})
+Count = Annotated[int, BeforeValidator(_count("rows")), _NUMBER]
+RunCount = Annotated[int, BeforeValidator(_count("runs")), _NUMBER]
+Limit = Annotated[
+    int | None,
+    BeforeValidator(_limit),
+    PlainSerializer(lambda limit: "off" if limit is None else limit),
+    WithJsonSchema({"anyOf": [{"const": "off"}, {"type": "integer", "minimum": 1}]}),
+]
 FieldName = Annotated[str, BeforeValidator(_field), _text(pattern=r"^[^.]+(\.[^.]+)*$")]
+RunTime = Annotated[str | None, BeforeValidator(_field), _text(pattern=r"^[^.]+(\.[^.]+)*$")]
 Unit = Annotated[
     Literal["s", "ms", "us", "ns"] | None,
     BeforeValidator(_unit),

@@ -13,6 +13,8 @@ from keepfor.config.faults import Fault, nearest
 from keepfor.config.layers import Layer, Value
 from keepfor.config.models import KINDS, Settings, Trail, keys_of, store_keys
 
+_KINDS = " or ".join(f"`kind: {kind}`" for kind in KINDS)
+
 
 def judge(
     sections: Mapping[Dotted, Layer], document: Document, faults: list[Fault]
@@ -78,7 +80,7 @@ def _what(
         case "missing":
             return f"{key} is missing. Write a line `{key}:` below it."
         case "union_tag_not_found":
-            return "kind is missing. Write `kind: ledger`, or name a preset."
+            return f"kind is missing. Write {_KINDS}, or name a preset."
         case "union_tag_invalid":
             kind = value.raw if value else context["tag"]
             return f"{kind!r} is no kind of store. {nearest(str(kind), KINDS)}"

@@ -12,7 +12,7 @@ from keepfor.config.document import Dotted, read
 from keepfor.config.faults import refusal
 from keepfor.config.judging import judge
 from keepfor.config.layers import Layer, Surroundings, gather
-from keepfor.config.models import Section, Settings, Store, Trail
+from keepfor.config.models import Runs, Section, Settings, Store, Trail
 from keepfor.config.paths import find, shown
 from keepfor.errors import BadConfig
 from keepfor.policy.lint import Trap, lint
@@ -77,6 +77,7 @@ def policy_of(store: Store) -> Policy:
     """What a store is held to."""
     return Policy(
         rules=keep_for(store.keep_for),
+        max_count=store.max_count if isinstance(store, Runs) else None,
         max_bytes=store.max_bytes,
         keep_last=store.keep_last,
         breaker=store.breaker,

@@ -16,10 +16,20 @@ from keepfor.config.fields import (
     FieldName,
     Fraction,
     Grace,
+    Limit,
+    RunCount,
+    RunGrace,
+    RunTime,
     Size,
     Unit,
     Zone,
 )
+
+#: One of these has to be given, so that what nobody thought of is not kept for ever.
+_BOUNDS = ("keep_for", "max_age_days", "max_count", "max_bytes")
+
+#: How long what is due may wait before `keepfor check` fails.
+_LAG = timedelta(hours=24)
 
 STORE_NAME = r"^[a-z0-9_]+$"
 
@@ -40,7 +50,7 @@ def _ways_to_write(schema: dict[str, Any]) -> None:
         }
         by_hand = {
             "required": schema.pop("required"),
-            "anyOf": [{"required": [key]} for key in ("keep_for", "max_age_days", "max_bytes")],
+            "anyOf": [{"required": [key]} for key in _BOUNDS if key in properties],
         }
         schema["anyOf"] = [{"required": ["preset"]}, by_hand]
 
@@ -92,9 +102,14 @@ class Ledger(Section):
         description="The largest share of ten rows or more that one sweep may delete; or off.",
     )
     grace: Grace = Field(
-        default=timedelta(hours=24),
+        default=_LAG,
         description="How long a row may outstay keep_for before `keepfor check` fails.",
     )
+
+    @property
+    def tolerance(self) -> timedelta:
+        """How long what is due may wait before `keepfor check` fails."""
+        return self.grace
 
     @model_validator(mode="after")
     def _says_when(self) -> Ledger:
@@ -106,9 +121,76 @@ class Ledger(Section):
         return self
 
 
-#: A new kind of store is a class like Ledger, named in the next two lines.
-KINDS: dict[str, type[Section]] = {"ledger": Ledger}
-Store = Annotated[Ledger, Field(discriminator="kind")]
+class Runs(Section):
+    """A directory with one JSONL file per run."""
+
+    kind: Literal["runs"] = Field(description="What kind of store this is.")
+    path: AnyPath = Field(
+        description="The folder. Relative to this file; ~ and $VAR expand.",
+        examples=[".neo-ai-data/rem-runs"],
+    )
+    time: RunTime = Field(
+        default=None,
+        description="What tells a run's age: name (a timestamp in the file's name), mtime, or the "
+        "field of the last entry that holds it. Without it, the name where that carries one, and "
+        "mtime where nothing better is there.",
+        examples=["name", "completedAt"],
+    )
+    unit: Unit = Field(
+        default=None,
+        description="What a time that is a number counts since 1970. Without it, no number is one.",
+    )
+    timezone: Zone = Field(
+        default="UTC",
+        description="The zone of a time that names none.",
+        examples=["UTC", "Europe/Berlin"],
+    )
+    max_count: Limit = Field(
+        default=None,
+        description="How many runs may stay: above it the oldest go, whatever their age; or off.",
+        examples=[200],
+    )
+    keep_for: Duration = Field(
+        default=None,
+        description="Runs strictly older than this go; forever, and none goes by its age.",
+    )
+    max_bytes: Size = Field(
+        default=None,
+        description="How large all runs together may be: above it the oldest go.",
+    )
+    keep_last: RunCount = Field(default=0, description="How many of the newest runs never go.")
+    grace: RunGrace = Field(
+        default=timedelta(hours=1),
+        description="How long after its last change a run counts as being written, and stays.",
+    )
+    breaker: Fraction = Field(
+        default=0.5,
+        description="The largest share of ten runs or more that one sweep may delete; or off.",
+    )
+
+    @property
+    def tolerance(self) -> timedelta:
+        """How long what is due may wait before `keepfor check` fails."""
+        return _LAG
+
+    @model_validator(mode="after")
+    def _says_when(self) -> Runs:
+        if self.model_fields_set.isdisjoint(_BOUNDS):
+            raise ValueError(
+                "nothing would ever be removed. Write `max_count: 200`, `keep_for: 90d` or both; "
+                "`max_count: off` says never on purpose."
+            )
+        if self.max_count is not None and self.keep_last > self.max_count:
+            raise ValueError(
+                f"keep_last ({self.keep_last}) is above max_count ({self.max_count}). "
+                "Lower the one or raise the other."
+            )
+        return self
+
+
+#: A new kind of store is a class like these, named in the next two lines.
+KINDS: dict[str, type[Section]] = {"ledger": Ledger, "runs": Runs}
+Store = Annotated[Ledger | Runs, Field(discriminator="kind")]
 
 
 class Trail(Section):

@@ -6,16 +6,20 @@ Apart from the rest of the configuration, which tells what is meant and touches 
 from __future__ import annotations
 
 from keepfor.config.loading import Config
-from keepfor.config.models import Store
+from keepfor.config.models import Runs, Store
 from keepfor.stores.ledger import LedgerStore, ledger_at
 from keepfor.stores.rows import RowFormat
+from keepfor.stores.runs import RunStore, runs_at
 from keepfor.times import load_timezone
 from keepfor.trail import Trail
 
 
-def open_store(store: Store) -> LedgerStore:
+def open_store(store: Store) -> LedgerStore | RunStore:
     """The store that these settings speak of. It is not touched, and need not be there yet."""
-    form = RowFormat(field=store.time, unit=store.unit, zone=load_timezone(store.timezone))
+    zone = load_timezone(store.timezone)
+    if isinstance(store, Runs):
+        return runs_at(store.path, time=store.time, unit=store.unit, zone=zone, grace=store.grace)
+    form = RowFormat(field=store.time, unit=store.unit, zone=zone)
     return ledger_at(store.path, form=form, unreadable=store.unreadable)
 
 

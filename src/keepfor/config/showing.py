@@ -33,6 +33,14 @@ stores:
     # breaker: 0.5              # the share of ten rows or more that one sweep may delete; or off
     # grace: 24h                # how long a row may outstay keep_for before `keepfor check` fails
 
+  # A directory with one file per run, <runId>.jsonl:
+  # runs:
+  #   kind: runs
+  #   path: rem-runs
+  #   max_count: 200            # the oldest above it go, whatever their age; or off
+  #   time: name                # or mtime, or the field of an entry that holds a run's time
+  #   grace: 1h                 # how long after its last change a run counts as being written
+
   # A known product needs no more than its name; any key beside it overrides the preset.
   # agentm:
   #   preset: agentm
