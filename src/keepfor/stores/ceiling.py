@@ -42,7 +42,7 @@ def find_below(
     """
     low, high = max(span[0], _START + ROUNDING) - ROUNDING, min(span[1], _END - ROUNDING) + ROUNDING
     while True:
-        width = (high - low) // _BUCKETS + _TICK
+        width = max(-((low - high) // _BUCKETS), _TICK)
         weights: dict[int, tuple[int, int]] = {}
         for key, size in _weighed(descriptor, end, form, first, low, high):
             bucket = (key.instant - low) // width
