@@ -22,10 +22,10 @@ def test_every_promise_is_held_by_tests_that_are_there(title: str) -> None:
     """Each promise names tests, and each of them is a test of that file."""
     assert PROMISES[title], "no test holds this promise"
     for path, name in PROMISES[title]:
-        assert name in tests(ROOT / path), f"{path} has no {name}"
+        assert name in defined(ROOT / path), f"{path} has no {name}"
 
 
-def tests(path: Path) -> set[str]:
+def defined(path: Path) -> set[str]:
     """The tests in a file, those in a class by its name."""
     tree = ast.parse(path.read_bytes())
     found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
