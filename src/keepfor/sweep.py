@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from keepfor.counting import BY_CEILING, BY_RULE
 from keepfor.errors import BreakerTripped, KeepforError, PlanSpent, PlanStale
 from keepfor.items import Outcome, Report, Survey, Tally, Terms
 from keepfor.plan import Plan, build, policy_digest
@@ -76,11 +77,11 @@ def apply(
     with store.locked(PATIENCE):
         if trail.spent(plan):
             raise PlanSpent(store=plan.store, digest=plan.digest)
-        fresh = build(store, policy, now, name=plan.store)
         with _recorded(report, trail) as begin:
             if isinstance(store, RowStore):
-                _apply_rows(plan, fresh, store, terms(policy, now), report, begin, progress)
+                _apply_rows(plan, store, terms(policy, now), report, begin, progress)
             else:
+                fresh = build(store, policy, now, name=plan.store, progress=progress)
                 _apply_items(plan, fresh, store, report, begin)
     return report
 
@@ -151,7 +152,8 @@ def prune_items(
         found = plan.survey
         if unattended and must_wait(found.scanned, found.expired, found.oldest, now):
             report.notes.append("nothing was expired: what would stay does not span a day")
-            plan = build(store, msgspec.structs.replace(policy, rules=()), now, name=name)
+            pins = tuple(rule for rule in policy.rules if rule.action == "keep")
+            plan = build(store, msgspec.structs.replace(policy, rules=pins), now, name=name)
         _apply_items(plan, plan, store, report, begin)
     return report
 
@@ -170,7 +172,6 @@ def _check(plan: Plan, store: RowStore | ItemStore, policy: Policy, now: datetim
 
 def _apply_rows(
     plan: Plan,
-    fresh: Plan,
     store: RowStore,
     agreed: Terms,
     report: Report,
@@ -181,7 +182,8 @@ def _apply_rows(
         begin()
         return True
 
-    planned, present = plan.survey, fresh.survey
+    # A plan made now would reach as far as this; what it would count, the deletion counts.
+    planned, present = plan.survey, store.aim(agreed)
     below = min(planned.below, present.below) if planned.below and present.below else None
     survey = msgspec.structs.replace(planned, below=below)
     done = store.delete(survey, agreed, progress, accept)
@@ -212,17 +214,16 @@ def _apply_items(
         outcomes += store.apply(standing)
     results = Counter(outcome.result for outcome in outcomes)
     done = [outcome for outcome in outcomes if outcome.result == "applied"]
-    gone = {outcome.id for outcome in done}
+    gone = [outcome for outcome in done if outcome.action == "delete"]
+    sizes = {decision.id: decision.bytes for decision in planned}
     _fill(report, plan.survey)
     report.notes += [f"{outcome.id}: {outcome.why}" for outcome in done if outcome.why]
     report.outcomes = outcomes
     report.applied, report.skipped = results["applied"], results["skipped"]
     report.failed = results["failed"]
-    report.expired = sum(outcome.reason in ("age", "unused") for outcome in done)
-    report.over_ceiling = sum(outcome.reason in ("count", "bytes") for outcome in done)
-    report.bytes_after = report.bytes_before - sum(
-        said.bytes for said in planned if said.action == "delete" and said.id in gone
-    )
+    report.expired = sum(outcome.reason in BY_RULE for outcome in gone)
+    report.over_ceiling = sum(outcome.reason in BY_CEILING for outcome in gone)
+    report.bytes_after = report.bytes_before - sum(sizes[outcome.id] for outcome in gone)
 
 
 def _report(

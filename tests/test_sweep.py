@@ -1,0 +1,97 @@
+"""A sweep does what was decided, looks no further than it must, and counts what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from keepfor import plan as plans
+from keepfor.items import Item, Report, Survey, Terms
+from keepfor.policy.rules import Policy, Rule, keep_for
+from keepfor.stores.base import Progress
+from keepfor.stores.ledger import LedgerStore
+from keepfor.sweep import apply, prune_items
+from keepfor.testing import MemoryStore
+from keepfor.times import Known
+from keepfor.trail import Trail
+
+NOW = datetime(2026, 7, 26, tzinfo=UTC)
+
+
+def item(name: str, days: float, type: str = "note") -> Item:  # noqa: A002 - an item's own word
+    """An item of ten bytes that is so many days old."""
+    return Item(id=name, type=type, instant=Known(NOW - timedelta(days=days), "ts"), bytes=10)
+
+
+@pytest.fixture
+def trail(tmp_path: Path) -> Trail:
+    """Somewhere to record sweeps."""
+    return Trail(tmp_path / "trail.jsonl", keep_for="forever")
+
+
+def swept(store: MemoryStore, policy: Policy, trail: Trail) -> Report:
+    """Plan, and carry the plan out."""
+    plan = plans.build(store, policy, NOW, name="store")
+    return apply(plan, store, policy, NOW, trail=trail)
+
+
+def test_what_is_flagged_is_not_expired(trail: Trail) -> None:
+    """A flag is applied, takes no byte and expires nothing: the report counts as the plan did."""
+    store = MemoryStore([item("old", 100), item("young", 1)])
+    policy = Policy(rules=(Rule(name="stale", max_age=timedelta(days=90)),))
+    planned = plans.build(store, policy, NOW, name="store").survey
+    report = swept(store, policy, trail)
+    assert store.items["old"].flagged_by == "stale"
+    assert (report.applied, report.expired, report.bytes_after) == (1, 0, 20)
+    assert (planned.applied, planned.expired, planned.bytes_after) == (1, 0, 20)
+
+
+def test_a_scan_of_items_tells_how_far_it_is(trail: Trail) -> None:
+    """An apply says how far it is, for a store of items too."""
+    store = MemoryStore([item("old", 100), item("young", 1)])
+    policy = Policy(rules=keep_for(timedelta(days=90)))
+    plan = plans.build(store, policy, NOW, name="store")
+    steps: list[tuple[int, int]] = []
+    apply(plan, store, policy, NOW, trail=trail, progress=lambda *step: steps.append(step))
+    assert steps == [(1, 2), (2, 2)]
+
+
+def test_a_prune_that_waits_leaves_what_is_pinned(trail: Trail) -> None:
+    """Where nothing may expire yet, a ceiling still passes over what a rule pins."""
+    old = [item(f"old{number}", 100) for number in range(9)]
+    store = MemoryStore([*old, item("pinned", 0.5, "preference"), item("young", 0.1)])
+    pin = Rule(name="pin", type="preference", max_age=timedelta(hours=1), action="keep")
+    policy = Policy(rules=(pin, *keep_for(timedelta(days=90))), max_count=1)
+    report = prune_items(store, policy, NOW, name="store", unattended=True, trail=trail)
+    assert set(store.items) == {"pinned"}
+    assert (report.expired, report.over_ceiling) == (0, 10)
+
+
+def test_an_apply_reads_a_ledger_once(tmp_path: Path, trail: Trail) -> None:
+    """To see how far a plan made now would reach, no row is read where age alone tells it."""
+    looks: list[str] = []
+
+    class Watched(LedgerStore, frozen=True):
+        def survey(self, terms: Terms, progress: Progress | None = None) -> Survey:
+            looks.append("survey")
+            return super().survey(terms, progress)
+
+        def delete(
+            self,
+            survey: Survey,
+            terms: Terms,
+            progress: Progress | None = None,
+            accept: Callable[[Survey], bool] | None = None,
+        ) -> Survey:
+            looks.append("delete")
+            return super().delete(survey, terms, progress, accept)
+
+    path = tmp_path / "ledger.jsonl"
+    path.write_text('{"ts": "2026-01-01"}\n{"ts": "2026-07-25"}\n')
+    store, policy = Watched(path=str(path)), Policy(rules=keep_for(timedelta(days=90)))
+    plan = plans.build(store, policy, NOW, name="ledger")
+    assert apply(plan, store, policy, NOW, trail=trail).expired == 1
+    assert looks == ["survey", "delete"]
