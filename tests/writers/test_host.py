@@ -26,7 +26,18 @@ EXPIRED, FRESH, LAST = ago(91), spread(4, oldest=30, newest=2), ago(0, n=99)
 #: What a probe and a prune ask of the system.
 CALLS = (
     *("close", "fchmod", "fchown", "fstat", "fsync", "getxattr", "link", "listdir", "listxattr"),
-    *("lstat", "open", "pread", "removexattr", "rename", "setxattr", "stat", "unlink", "write"),
+    *(
+        "lstat",
+        "open",
+        "pread",
+        "posix_fadvise",
+        "removexattr",
+        "rename",
+        "setxattr",
+        "stat",
+        "unlink",
+        "writev",
+    ),
 )
 
 
@@ -78,7 +89,7 @@ def test_no_failing_call_reaches_the_program(
     assert rows(path) == [*FRESH, LAST]
 
 
-@pytest.mark.parametrize("name", ["fsync", "link", "open", "rename", "write"])
+@pytest.mark.parametrize("name", ["fsync", "link", "open", "rename", "writev"])
 def test_the_calls_that_fail_above_are_made(
     path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

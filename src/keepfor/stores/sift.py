@@ -30,8 +30,13 @@ from keepfor.times import to_utc
 #: A longer line is neither read nor dropped, so that memory stays bounded.
 LONGEST_LINE = 16 << 20
 
-#: So much of a copy is written before the disk is set to work on it, in bytes.
+#: How much of a copy is handed to the system at a time, and how much before the disk is set to
+#: work on it, in bytes.
+_PIECE = 1 << 20
 _FLUSH = 8 << 20
+
+#: The most buffers that one `writev` takes (IOV_MAX on Linux and macOS).
+_BUFFERS = 1024
 
 #: So many objects without a time are a wrong setting if they are the larger part.
 _STRAYS = 10
@@ -52,7 +57,8 @@ class Copy:
         #: Up to here the copy speaks for the ledger.
         self._copied = 0
         self._blanks = False
-        self._written = self._flushed = 0
+        self._pending: list[bytes] = []
+        self._held = self._written = self._flushed = 0
 
     def keep(self, start: int, end: int, data: bytes | None = None) -> None:
         """Carry over what stands between two offsets.
@@ -83,16 +89,27 @@ class Copy:
                     self.keep(start, start + len(data), rows)
 
     def _write(self, new: int, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(new, view) :]
-        self._written += len(data)
-        pending = self._written - self._flushed
-        if pending >= _FLUSH and sys.platform == "linux":
+        self._pending.append(data)
+        self._held += len(data)
+        if self._held >= _PIECE or len(self._pending) == _BUFFERS:
+            self._hand_over(new)
+
+    def _hand_over(self, new: int) -> None:
+        if not self._held:
+            return
+        written = os.writev(new, self._pending)
+        if written < self._held:
+            rest = memoryview(b"".join(self._pending))[written:]
+            while rest:
+                rest = rest[os.write(new, rest) :]
+        self._written += self._held
+        self._pending, self._held = [], 0
+        fresh = self._written - self._flushed
+        if fresh >= _FLUSH and sys.platform == "linux":
             # Starts the writing, which the fsync at the end would otherwise begin and wait for
             # while the rest of the machine idles. What cannot be advised is no worse off.
             with suppress(OSError):
-                os.posix_fadvise(new, self._flushed, pending, os.POSIX_FADV_DONTNEED)
+                os.posix_fadvise(new, self._flushed, fresh, os.POSIX_FADV_DONTNEED)
             self._flushed = self._written
 
     def put_in_place(self) -> list[str]:
@@ -111,6 +128,7 @@ class Copy:
         if size and files.end_of_lines(self._source, size, self._copied) == self._copied:
             self.keep(self._copied, size)
         assert self._new is not None
+        self._hand_over(self._new)
         new, self._new = self._new, None
         if old := replace.swap(self._path, self._source, new, self._copied):
             notes.append(
@@ -216,6 +234,9 @@ class _Sieve:
         self.drop_unreadable = drop_unreadable
         self.now = now
         self.copy = copy
+        edges = (survey.below and survey.below.instant, survey.cutoff, now)
+        #: On which side of these a row lies decides what is counted.
+        self.edges = [edge for edge in edges if edge]
         self.in_reach = True
         self.kept_bytes = 0
         self.timed = self.timeless = self.debris = 0
@@ -228,7 +249,7 @@ class _Sieve:
         if stays is None:
             kept = [
                 line
-                for position, line, instant in rows_of(batch, self.form, *self._edges())
+                for position, line, instant in rows_of(batch, self.form, *self.edges)
                 if self._stays(position, line, instant)
             ]
             data = b"\n".join([*kept, b""]) if len(kept) < len(batch.values) else batch.data
@@ -280,17 +301,12 @@ class _Sieve:
     def _gone(self) -> int:
         return self.survey.expired + self.survey.unreadable + self.survey.over_ceiling
 
-    def _edges(self) -> list[datetime]:
-        survey = self.survey
-        edges = (survey.below and survey.below.instant, survey.cutoff, self.now)
-        return [edge for edge in edges if edge]
-
     def _judge_at_once(self, batch: Batch) -> bool | None:
         """Whether a whole batch stays or goes; None where its rows must be told apart."""
         if batch.span is None:
             return None
         low, high = batch.span
-        if any(low - edge <= ROUNDING and edge - high <= ROUNDING for edge in self._edges()):
+        if any(low - edge <= ROUNDING and edge - high <= ROUNDING for edge in self.edges):
             return None
         survey, rows = self.survey, len(batch.values)
         survey.scanned += rows
