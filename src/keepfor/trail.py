@@ -122,7 +122,7 @@ class Trail:
                     "plan": report.plan or None,
                     "now": report.now,
                 } | more
-                files.append(descriptor, msgspec.json.encode(record) + b"\n")
+                files.append(descriptor, msgspec.json.encode(record) + b"\n", self.path)
                 os.fsync(descriptor)
             finally:
                 files.close(descriptor)

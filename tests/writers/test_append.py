@@ -6,6 +6,7 @@ import errno
 import json
 import logging
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -244,7 +245,7 @@ def test_a_folder_in_its_place_is_an_error(tmp_path: Path) -> None:
 def test_a_pipe_in_its_place_is_refused_and_not_waited_for(path: Path) -> None:
     """A pipe where the ledger should be gets an error at once, and no byte."""
     os.mkfifo(path)
-    with pytest.raises(StoreError, match="a pipe, not a file"):
+    with pytest.raises(StoreError, match=f"{re.escape(str(path))}: it is a pipe, not a file"):
         Ledger(path, keep_for="90d").append(ROW)
 
 

@@ -77,11 +77,12 @@ def open_for_writing(path: str, flags: int, mode: int = 0o666) -> int:
 
 
 def open_for_append(path: str) -> int:
-    """A descriptor for appending to a regular file, which is made if it is not there yet.
+    """A descriptor for appending to a file, which is made if it is not there yet.
+
+    That it is a regular file is for `append` to see, which asks for its size anyway.
 
     Raises:
         OSError: as `open(path, "a")` would.
-        StoreError: when something else stands at the path.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY | os.O_NONBLOCK
     try:
@@ -91,7 +92,7 @@ def open_for_append(path: str) -> int:
         return open_for_writing(path, flags)
 
 
-def append(descriptor: int, data: bytes) -> tuple[int, int]:
+def append(descriptor: int, data: bytes, path: str = "the path") -> tuple[int, int]:
     """Write whole lines to the end of a file, in one write.
 
     A torn last line (its writer was killed) is ended first, so that the data stands on lines of
@@ -100,6 +101,7 @@ def append(descriptor: int, data: bytes) -> tuple[int, int]:
     Parameters:
         descriptor: from `open_for_append`.
         data: one or more lines, each ended by LF.
+        path: the file's, for a message.
 
     Returns:
         The offset of the data's first byte, and of the first byte after it.
@@ -110,7 +112,7 @@ def append(descriptor: int, data: bytes) -> tuple[int, int]:
     """
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise not_a_file(status.st_mode, "the path")
+        raise not_a_file(status.st_mode, path)
     if _is_torn(descriptor, status.st_size):
         written = os.write(descriptor, b"\n" + data) - 1
     else:

@@ -73,7 +73,7 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
             yield
 
     def survey(self, terms: Terms, progress: Progress | None = None) -> Survey:
-        """What would go under these terms, and what would stay. Writes nothing.
+        """See `RowStore.survey`.
 
         Raises:
             WrongTimeField: when the rows do not carry their time where the store says.
@@ -91,7 +91,7 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
             return _noted(seen, terms)
 
     def aim(self, terms: Terms) -> Survey:
-        """What may go under these terms; rows are read only if age alone does not tell."""
+        """See `RowStore.aim`: rows are read only if age alone does not tell."""
         with self._opened() as descriptor:
             if descriptor is None:
                 return Survey(cutoff=terms.cutoff)
@@ -107,15 +107,7 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
         progress: Progress | None = None,
         accept: Callable[[Survey], bool] | None = None,
     ) -> Survey:
-        """Rewrite the ledger without the rows that may go.
-
-        Parameters:
-            survey: from `survey` or `aim`: rows below its key go, within its extent.
-            terms: what the counts are reported by.
-            accept: asked when all is counted and nothing has changed yet; False leaves it so.
-
-        Returns:
-            What was done, as a survey.
+        """See `RowStore.delete`: the ledger is rewritten without the rows that may go.
 
         Raises:
             StoreChanged: when the ledger is no longer the one that was surveyed.

@@ -74,8 +74,8 @@ def leftovers(path: str) -> list[OldFile]:
             match = pattern.fullmatch(entry.name)
             if match and entry.is_file(follow_symlinks=False):
                 copied, end, landing = (int(part) if part else None for part in match.groups())
-                path = os.path.join(folder, entry.name)
-                found.append(OldFile(path=path, copied=copied or 0, end=end, landing=landing))
+                name = os.path.join(folder, entry.name)
+                found.append(OldFile(path=name, copied=copied or 0, end=end, landing=landing))
     return found
 
 

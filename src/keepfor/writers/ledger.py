@@ -127,7 +127,7 @@ class Ledger:
             data = f"{_encode(row)}\n".encode()
             descriptor = files.open_for_append(self.path)
             try:
-                start, end = files.append(descriptor, data)
+                start, end = files.append(descriptor, data, self.path)
                 due = self._due(descriptor, end)
             finally:
                 files.close(descriptor)
@@ -254,7 +254,7 @@ class Ledger:
         status = os.stat(self.path)
         attempt = self._attempt
         if attempt is None or attempt[0] != status.st_ino:
-            attempt = _recall(self.path, status.st_ino)
+            attempt = _last_attempt(self.path, status.st_ino)
         if attempt is None:
             return False
         _, at, size, pruned = attempt
@@ -272,7 +272,8 @@ class Ledger:
             os.setxattr(self.path, files.ATTEMPT, text.encode())
 
 
-def _recall(path: str, inode: int) -> _Attempt | None:
+def _last_attempt(path: str, inode: int) -> _Attempt | None:
+    """What another process, or this one before it ended, noted of its last prune of the file."""
     try:
         at, size, pruned = os.getxattr(path, files.ATTEMPT).split()
         return inode, float(at), int(size), pruned == b"1"
