@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import yaml
 import keepfor
 from keepfor import Ledger, RecallLedger, RunDirectory, Trail, config, errors, presets
 from keepfor.cli import codes
+from keepfor.config.models import KINDS
 from keepfor.errors import KeepforError
 from keepfor.history import Window
 from keepfor.items import Outcome, Report, Tally
 from keepfor.plan import Plan
 from keepfor.recalls import Count, Match, Trace
 from tests.docs import docstrings
-from tests.docs.pages import headings, plain, reference, rows, sections, sections_in
+from tests.docs.pages import DOCS, ROOT, headings, plain, reference, rows, sections, sections_in
 
 #: A store of each kind that has a section, in as few words as it takes.
 STORES: dict[str, dict[str, object]] = {
@@ -135,6 +137,13 @@ def test_every_preset_is_in_the_reference() -> None:
         settings = [f"{key}: {value}" for key, value in preset.store.items()]
         known.append([name, ", ".join(settings), ", ".join(preset.environment)])
     assert listed == known
+
+
+def test_the_first_pages_name_every_kind_of_store() -> None:
+    """README and index name the kinds that there are, and no others."""
+    for page in (ROOT / "README.md", DOCS / "index.md"):
+        sentence = page.read_text().partition("of store are there: ")[2].partition(".")[0]
+        assert set(re.findall(r"\*(\w+)\*", sentence)) == set(KINDS), page
 
 
 # --- errors and exit codes ----------------------------------------------------------------
