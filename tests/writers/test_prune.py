@@ -210,6 +210,33 @@ def test_a_duration_and_a_size_in_other_words(path: Path) -> None:
     assert rows(path) == [ago(6)]
 
 
+@pytest.mark.parametrize("room", [None, 1, 700], ids=["at once", "byte by byte", "in parts"])
+def test_what_stays_is_copied_whole_however_it_is_cut(
+    path: Path, monkeypatch: pytest.MonkeyPatch, room: int | None
+) -> None:
+    """Thousands of small pieces, most of them of rows that go, make one whole copy.
+
+    So they do where the system takes only a part of what it is handed.
+    """
+    monkeypatch.setattr("keepfor.stores.files.BLOCK", 64)
+    write_some, write_many = os.write, os.writev
+
+    def cramped(descriptor: int, data: bytes) -> int:
+        return write_some(descriptor, data[:room])
+
+    def all_cramped(descriptor: int, buffers: list[bytes]) -> int:
+        return cramped(descriptor, b"".join(buffers)) if room else write_many(descriptor, buffers)
+
+    monkeypatch.setattr(os, "write", cramped)
+    monkeypatch.setattr(os, "writev", all_cramped)
+    stay = [ago(1, n=number) for number in range(30)]
+    expected = b"".join(map(line, stay))
+    path.write_bytes(line(ago(500)) * 3000 + expected)
+    report = Ledger(path, keep_for="90d").prune(now=NOW)
+    assert (report.expired, report.kept) == (3000, 30)
+    assert path.read_bytes() == expected
+
+
 def test_a_plan_writes_nothing(sample: Path) -> None:
     """`plan` tells what a prune would do, and leaves every byte and time as it was."""
     before = looks(sample)

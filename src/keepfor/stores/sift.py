@@ -89,7 +89,8 @@ class Copy:
                     self.keep(start, start + len(data), rows)
 
     def _write(self, new: int, data: bytes) -> None:
-        self._pending.append(data)
+        if data:
+            self._pending.append(data)
         self._held += len(data)
         if self._held >= _PIECE or len(self._pending) == _BUFFERS:
             self._hand_over(new)
