@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from keepfor import config
@@ -48,8 +47,8 @@ def init(run: Invocation) -> Answer:
     """
     folder = Path.cwd()
     path = folder / config.NAME
-    if run.named is not None or VARIABLE in os.environ:
-        path = config.find(run.named, os.environ, folder)
+    if run.named is not None or VARIABLE in run.environ:
+        path = config.find(run.named, run.environ, folder)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(config.INIT)

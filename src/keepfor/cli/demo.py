@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from keepfor import config
 from keepfor.cli import sandbox
 from keepfor.cli.applying import apply
 from keepfor.cli.blocks import Line
@@ -19,7 +17,6 @@ from keepfor.cli.planning import plan
 from keepfor.cli.recalling import trace
 from keepfor.cli.record import log
 from keepfor.cli.watching import status
-from keepfor.config import Config
 from keepfor.config.environment import PREFIX
 
 #: What is said of each step, what one would type, and what that does.
@@ -61,11 +58,7 @@ def _step(
     run: Invocation, file: Path, title: str, command: str, verb: Callable[[Invocation], Answer]
 ) -> dict[str, Any]:
     run.out.show(Line(f"# {title}", "faint"), Line(f"$ {command}", "command"))
-    answer = verb(Invocation(run.out, file, run.clock, _load))
+    # Whatever the environment says of the user's own stores, it says nothing of the sandbox.
+    environ = {name: value for name, value in run.environ.items() if not name.startswith(PREFIX)}
+    answer = verb(Invocation(run.out, file, run.clock, environ))
     return {"command": command, "document": answer.document()}
-
-
-def _load(file: Path | None) -> Config:
-    """The sandbox's configuration, whatever the environment says of the user's own."""
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    return config.load(file, environ)

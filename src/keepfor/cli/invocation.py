@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,7 @@ class Invocation:
         out: where it prints.
         named: the configuration file that the command line names, if any.
         clock: tells the present instant.
-        load: loads the configuration from the file that was named.
+        environ: the environment, which overrides what the file says.
     """
 
     def __init__(
@@ -35,19 +36,19 @@ class Invocation:
         out: Output,
         named: Path | None = None,
         clock: Callable[[], datetime] = utc_now,
-        load: Callable[[Path | None], Config] | None = None,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.out = out
         self.named = named
         self.clock = clock
-        self._load = load
+        self.environ = environ
 
     @cached_property
     def config(self) -> Config:
         """The configuration in force."""
         from keepfor import config
 
-        return (self._load or config.load)(self.named)
+        return config.load(self.named, self.environ)
 
     @cached_property
     def trail(self) -> Trail:
