@@ -59,6 +59,18 @@ def test_a_scan_of_items_tells_how_far_it_is(trail: Trail) -> None:
     assert steps == [(1, 2), (2, 2)]
 
 
+def test_a_pass_over_a_ledger_tells_how_far_it_is(tmp_path: Path, trail: Trail) -> None:
+    """The last that is heard of a pass is that all of the file was judged."""
+    path = tmp_path / "ledger.jsonl"
+    path.write_text('{"ts": "2026-01-01"}\n{"ts": "2026-07-25"}\n')
+    store, policy = LedgerStore(path=str(path)), Policy(rules=keep_for(timedelta(days=90)))
+    steps: list[tuple[int, int]] = []
+    plan = plans.build(store, policy, NOW, name="ledger", progress=lambda *step: steps.append(step))
+    apply(plan, store, policy, NOW, trail=trail, progress=lambda *step: steps.append(step))
+    # Two rows of 21 bytes each, read once by the plan and once by the apply.
+    assert steps == [(42, 42), (42, 42)]
+
+
 def test_a_prune_that_waits_leaves_what_is_pinned(trail: Trail) -> None:
     """Where nothing may expire yet, a ceiling still passes over what a rule pins."""
     old = [item(f"old{number}", 100) for number in range(9)]

@@ -20,6 +20,9 @@ from keepfor.stores.ledger import LedgerStore
 from keepfor.stores.rows import load_row
 from keepfor.times import Known, instant_of, utc_now
 
+#: What a hit says of its note, besides the slug.
+_EVIDENCE = ("path", "sim", "keyword", "combined", "rank", "lifecycle_tier", "decay_score")
+
 #: A slug of such characters alone stands in a row as it is, however the row was encoded.
 _PLAIN = re.compile(r"[A-Za-z0-9_.\-]+")
 
@@ -174,7 +177,7 @@ def _decoded(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _match(row: dict[str, Any], hit: dict[str, Any], slug: str, store: LedgerStore) -> Match:
-    evidence = {name: hit.get(name) for name in Match.__struct_fields__[3:]}
+    evidence = {name: hit.get(name) for name in _EVIDENCE}
     return Match(at=_instant(row, store), query_hash=row.get("query_hash"), slug=slug, **evidence)
 
 

@@ -162,8 +162,12 @@ def sift(
         descriptor: the ledger's.
         survey: what may go: the rows below its key, within its extent; and its cutoff, which
             tells what age takes from what the ceiling takes.
+        path: the ledger's, for a message.
+        form: where its rows carry their time.
+        drop_unreadable: whether rows that no reader can use go too.
         now: later instants are counted as future.
-        copy: where what stays is written to.
+        copy: where what stays is written to; None to count only.
+        progress: called with how many bytes were judged, and with the ledger's size.
 
     Returns:
         The survey with its counts.
@@ -182,11 +186,13 @@ def sift(
         for position, data in blocks(descriptor, start, stop):
             if isinstance(data, int):
                 sieve.pass_by(position, data)
+                done = position + data
             else:
                 for batch in sieve.read(position, data):
                     sieve.judge(batch)
+                done = position + len(data)
             if progress:
-                progress(position, size)
+                progress(done, size)
     sieve.check(path)
     return sieve.total(size, unfinished=size - end)
 
