@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -22,6 +22,9 @@ from keepfor.sweep import PATIENCE, prune
 from keepfor.times import before, parse_duration, utc_now
 
 FORMAT = 1
+
+#: What came of a sweep, as its records tell it.
+Ending = Literal["done", "nothing to do", "partly done", "failed", "unfinished"]
 
 
 class Trail:
@@ -126,6 +129,112 @@ class Trail:
                 os.fsync(descriptor)
             finally:
                 files.close(descriptor)
+
+
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
+    """One sweep, from what the trail says of its beginning and its end.
+
+    Parameters:
+        seq: the number of its last record.
+        at: when that was written.
+        store: the store's name, or its path where a program's own ledger has none.
+        target: the store's address.
+        outcome: what came of it; `unfinished` has an intent and no outcome, because it was killed
+            or is at work still.
+        applied, kept, skipped, failed: the counts, 0 where it is unfinished.
+        cutoff: rows strictly older were expired.
+        started_by: `apply`, `background` or `write site`.
+        duration: in seconds; None where it is unfinished.
+        plan: the digest of its plan; None at the write site.
+        error: what went wrong, if anything did.
+        notes: what else is worth knowing.
+    """
+
+    seq: int
+    at: str
+    store: str
+    target: str
+    outcome: Ending
+    applied: int
+    kept: int
+    skipped: int
+    failed: int
+    cutoff: str | None
+    started_by: str
+    duration: float | None
+    plan: str | None
+    error: str | None
+    notes: list[str]
+
+
+def sweeps(records: Iterable[dict[str, Any]]) -> Iterator[Sweep]:
+    """The sweeps that a trail tells of, the newest first; of each, its last record.
+
+    Parameters:
+        records: the trail's, the newest first.
+    """
+    ended = set()
+    for record in records:
+        key = tuple(str(record.get(name)) for name in ("store", "target", "plan", "now"))
+        if record.get("event") == "outcome":
+            ended.add(key)
+            yield _sweep(record)
+        elif key not in ended:
+            yield _sweep(record)
+
+
+def latest(records: Iterable[dict[str, Any]], targets: set[str]) -> dict[str, Sweep]:
+    """The last sweep of each of these stores that has one on record, by their addresses."""
+    found: dict[str, Sweep] = {}
+    for sweep in sweeps(records):
+        if sweep.target in targets:
+            found.setdefault(sweep.target, sweep)
+        if len(found) == len(targets):
+            break
+    return found
+
+
+def _sweep(record: dict[str, Any]) -> Sweep:
+    """A record, whatever a stray hand may have made of it."""
+    duration = record.get("duration")
+    notes = record.get("notes")
+    return Sweep(
+        seq=_count(record, "seq"),
+        at=str(record.get("ts")),
+        store=str(record.get("store")),
+        target=str(record.get("target")),
+        outcome=_came_of(record),
+        applied=_count(record, "applied"),
+        kept=_count(record, "kept"),
+        skipped=_count(record, "skipped"),
+        failed=_count(record, "failed"),
+        cutoff=_text(record, "cutoff"),
+        started_by=str(record.get("started_by")),
+        duration=float(duration) if isinstance(duration, int | float) else None,
+        plan=_text(record, "plan"),
+        error=_text(record, "error"),
+        notes=list(map(str, notes)) if isinstance(notes, list) else [],
+    )
+
+
+def _came_of(record: dict[str, Any]) -> Ending:
+    if record.get("event") != "outcome":
+        return "unfinished"
+    if record.get("error"):
+        return "failed"
+    if _count(record, "skipped") or _count(record, "failed"):
+        return "partly done"
+    return "done" if _count(record, "applied") else "nothing to do"
+
+
+def _count(record: dict[str, Any], name: str) -> int:
+    value = record.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _text(record: dict[str, Any], name: str) -> str | None:
+    value = record.get(name)
+    return None if value is None else str(value)
 
 
 def _outcome(report: Report) -> dict[str, Any]:

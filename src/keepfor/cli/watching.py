@@ -10,7 +10,6 @@ from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error, of_plan
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.planning import build
-from keepfor.cli.record import Sweep, latest
 from keepfor.cli.wording import instant, number, rows, size, span
 from keepfor.config import traps
 from keepfor.config.standing import Finding, Leftover, findings, in_words, leftovers
@@ -18,6 +17,7 @@ from keepfor.errors import KeepforError
 from keepfor.history import Window, window
 from keepfor.plan import Plan
 from keepfor.times import DAY
+from keepfor.trail import Sweep, latest
 
 
 def status(run: Invocation, wanted: Sequence[str]) -> Answer:
