@@ -45,6 +45,6 @@ def window(survey: Survey) -> Window:
 
 def lag(survey: Survey) -> timedelta:
     """How long the oldest of what the policy would take now has been due."""
-    if survey.due is None or survey.cutoff is None:
+    if survey.due is None or survey.cutoff is None or survey.overdue:
         return survey.overdue
     return survey.cutoff - survey.due

@@ -15,6 +15,11 @@ Action = Literal["keep", "flag", "delete"]
 Evidence = dict[str, str | int | float | bool | None]
 
 
+def noun(kind: str) -> str:
+    """What one of the things is called that a store of that kind holds."""
+    return "run" if kind == "runs" else "row"
+
+
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """One thing with an identity in an item store, as a scan found it.
 
@@ -111,7 +116,7 @@ class Tally(msgspec.Struct, kw_only=True):
         bytes_after: its size after.
         oldest: the oldest known instant that stays.
         newest: the newest known instant, whether it stays or goes.
-        due: the oldest known instant that goes because of its age.
+        due: the oldest known instant that goes because of its age; of items, for any reason.
     """
 
     scanned: int = 0

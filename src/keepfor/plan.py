@@ -56,6 +56,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     keepfor: str = __version__
 
     @property
+    def exists(self) -> bool:
+        """Whether anything is there yet."""
+        return self.survey.extent is not None or self.survey.scanned > 0
+
+    @property
     def deletes(self) -> int:
         """How many rows or items would be deleted."""
         if self.decisions:

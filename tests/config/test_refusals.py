@@ -172,8 +172,10 @@ FILES = {
     ],
     'stores:\n  "": {preset: agentm}\n': ["keepfor.yaml:2: stores.: a store's name holds"],
     "stores:\n  recall: {path: a, keep_for: 90d}\n": [
-        "keepfor.yaml:2: stores.recall: kind is missing. "
-        "Write `kind: ledger` or `kind: runs`, or name a preset."
+        (
+            "keepfor.yaml:2: stores.recall: kind is missing. "
+            "Write `kind: ledger` or `kind: runs`, or name a preset."
+        )
     ],
     "stores:\n  recall: {kind: ledger, keep_for: 90d}\n": [
         "keepfor.yaml:2: stores.recall: path is missing. Write a line `path:` below it."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from keepfor import RecallLedger
+from keepfor import RecallLedger, RunDirectory
 from keepfor.cli.running import run
 from tests.docs.pages import plain, reference, rows, sections
 from tests.docs.sandbox import Sandbox
@@ -19,12 +20,13 @@ TODAY = datetime(2026, 7, 26, tzinfo=UTC)
 
 #: The command lines whose documents, taken together, show every field of a verb.
 COMMANDS = {
-    "keepfor plan": ["plan -o saved.json recall", "plan broken"],
-    "keepfor apply": ["plan -o saved.json recall", "apply saved.json", "apply broken --yes"],
+    "keepfor plan": ["plan -o saved.json recall", "plan broken", "plan rem"],
+    "keepfor apply": ["plan -o saved.json rem", "apply saved.json", "apply broken --yes"],
     "keepfor status": ["status recall", "apply recall --yes", "status"],
     "keepfor check": ["check recall", "check broken"],
     "keepfor trace": ["trace recall naming"],
     "keepfor count": ["count recall --since 7d"],
+    "keepfor recent": ["recent rem"],
     "keepfor log": ["apply recall --yes", "log"],
     "keepfor config show": ["config show"],
     "keepfor config schema": ["config schema"],
@@ -32,7 +34,7 @@ COMMANDS = {
     "keepfor demo": ["demo"],
 }
 #: Documents within documents, which their own sections describe.
-WITHIN = ("schema.", "steps[].document.")
+WITHIN = ("schema.", "steps[].document.", "stores[].items[].evidence.", "runs[].")
 
 
 def fields(document: Any, path: str = "") -> Iterator[str]:
@@ -58,10 +60,15 @@ def stores(sandbox: Sandbox) -> Path:
     # What a prune leaves while a writer holds the old file open.
     (folder / ".recall-history.jsonl.keepfor-old.1.0").write_text("")
     (folder / "a-folder").mkdir()
+    for name in ("first", "second"):
+        RunDirectory("rem-runs").append(name, {"runId": name})
+    for path in (folder / "rem-runs").iterdir():
+        os.utime(path, (0, 0))
     (folder / "keepfor.yaml").write_text(
         "stores:\n"
         "  recall: {kind: ledger, path: recall-history.jsonl, keep_for: 90d}\n"
         "  broken: {kind: ledger, path: a-folder, keep_for: 90d}\n"
+        "  rem: {kind: runs, path: rem-runs, max_count: 1}\n"
     )
     return folder
 

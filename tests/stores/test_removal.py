@@ -238,10 +238,11 @@ def test_both_stay_where_the_name_was_taken_meanwhile(
     done = removal.remove(opened, "a.jsonl", seen)
     assert done.result == "skipped"
     assert "its name was taken meanwhile: it is aside as .a.jsonl.keepfor-aside." in done.why
-    assert removal.leftovers(opened) == ["a.jsonl"]
+    (aside,) = removal.leftovers(opened)
+    assert aside.startswith(".a.jsonl.keepfor-aside.")
     removal.recover(opened)
     assert (folder / "a.jsonl").read_text() == "new\n"
-    assert removal.leftovers(opened) == ["a.jsonl"]
+    assert removal.leftovers(opened) == [aside]
     seen = removal.fingerprint((folder / "a.jsonl").stat())
     assert removal.remove(opened, "a.jsonl", seen).result == "applied"
     removal.recover(opened)
@@ -370,6 +371,8 @@ def test_a_recovery_that_is_killed_is_finished_by_the_next(
             if killed_after(n, partial(removal.remove, opened, name, seen))
             and removal.leftovers(opened)
         )
+        (left,) = removal.leftovers(opened)
+        assert (folder / left).read_text() == "{}\n"
         assert aside > 1
         if not killed_after(steps, lambda: removal.recover(opened)):
             break

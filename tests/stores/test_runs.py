@@ -508,7 +508,7 @@ def test_what_a_killed_sweep_left_is_put_back_by_the_next(folder: Path) -> None:
     aside = f".{names[0]}.jsonl.keepfor-aside.0123456789ab"
     (folder / f"{names[0]}.jsonl").rename(folder / aside)
     store = runs_at(folder)
-    assert store.leftovers() == [f"{names[0]}.jsonl"]
+    assert store.leftovers() == [str(folder / aside)]
     assert sorted(scanned(store)) == names[1:]
     with store.locked(0.0):
         assert sorted(scanned(store)) == names

@@ -284,6 +284,34 @@ def count(
 
 
 @app.command(cls=Command)
+def recent(
+    context: typer.Context,
+    store: _Store,
+    count: Annotated[
+        int, typer.Option("-n", metavar="COUNT", min=1, help="How many runs at the most.")
+    ] = 10,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            "--fields",
+            metavar="FIELD,…",
+            help="What to show of each run; a dotted path reaches into objects.",
+        ),
+    ] = None,
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Show what the newest runs say last, the newest first."""
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.recent import recent
+
+        return recent(run, store, count, fields)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
 def log(
     context: typer.Context,
     stores: _Stores = None,

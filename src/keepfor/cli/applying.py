@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error, of_report
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.planning import build, counted, described
+from keepfor.cli.planning import SHOWN, build, counted, described
 from keepfor.cli.wording import listed, number, rows, span
 from keepfor.config import policy_of
 from keepfor.config.standing import in_words
@@ -95,8 +96,16 @@ def _confirm(run: Invocation, planned: Sequence[Plan], force: bool) -> None:
     if not run.out.asks:
         raise NotConfirmed(why="nobody is at a terminal to agree to it. Give --yes to do it.")
     names = listed([plan.store for plan in due])
-    if not run.out.confirmed(f"Delete {rows(sum(plan.deletes for plan in due))} from {names}?"):
+    if not run.out.confirmed(f"Delete {_all_of(due)} from {names}?"):
         raise NotConfirmed(why="you did not agree.")
+
+
+def _all_of(due: Sequence[Plan]) -> str:
+    """How many things of each kind are to go."""
+    counts = Counter[str]()
+    for plan in due:
+        counts[plan.kind] += plan.deletes
+    return listed([rows(count, kind) for kind, count in counts.items()])
 
 
 def _swept(
@@ -137,10 +146,26 @@ def _described(report: Report) -> list[Block]:
     outcome, code = _outcome(report)
     if outcome == "nothing to do":
         stay = "stays" if report.kept == 1 else "stay"
-        nothing = Line(f"  There was nothing to do; {rows(report.kept)} {stay}.", "good")
+        nothing = Line(
+            f"  There was nothing to do; {rows(report.kept, report.kind)} {stay}.", "good"
+        )
         return [heading, nothing, Facts(notes)]
     are = "is" if report.applied == 1 else "are"
-    gone = f"{number(report.applied)} of {rows(report.scanned)} {are} gone."
+    gone = f"{number(report.applied)} of {rows(report.scanned, report.kind)} {are} gone."
     took = Fact("took", span(timedelta(seconds=report.duration)))
-    facts = Facts([*counted(report), took, *notes])
+    facts = Facts([*counted(report, report.kind), took, *_left(report), *notes])
     return [heading, Line(f"  {gone}", "warn" if code else "good"), Line(), facts]
+
+
+def _left(report: Report) -> list[Fact]:
+    """What of a store of items was not done, and why."""
+    left = [outcome for outcome in report.outcomes if outcome.result != "applied"]
+    facts = [
+        Fact("skipped", f"{outcome.id}: {outcome.why}", "warn")
+        if outcome.result == "skipped"
+        else Fact("failed", f"{outcome.id}: {outcome.why}", "bad")
+        for outcome in left[:SHOWN]
+    ]
+    if more := len(left) - SHOWN:
+        facts += [Fact("", f"and {number(more)} more; --json shows all")] if more > 0 else []
+    return facts

@@ -3,8 +3,8 @@
 Every document is an object with
 
 - `format`: 1, until something in it changes its meaning or goes; more may be added without notice;
-- `verb`: `plan`, `apply`, `status`, `check`, `trace`, `count`, `log`, `config show`,
-  `config schema`, `config init` or `demo`;
+- `verb`: `plan`, `apply`, `status`, `check`, `trace`, `count`, `recent`, `log`,
+  `config show`, `config schema`, `config init` or `demo`;
 - `exit_code`: what the program exits with;
 
 and with what its verb adds; each verb's own function says what. A verb that could not answer at
@@ -35,6 +35,9 @@ FORMAT = 1
 
 #: The counts that a plan and a report share.
 _COUNTS = [name for name in Tally.__struct_fields__ if name != "due"]
+
+#: What a plan says of an item that would go.
+_ITEM = ("id", "action", "rule", "reason", "bytes", "evidence")
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,14 +92,21 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     - `breaker`: `limit` (the fraction that may go at once, null when it is off), `share` (the
       fraction that would go), `tripped`;
     - `notes`: sentences that a person should read;
-    - `digest`: of the whole plan.
+    - `digest`: of the whole plan;
+    - `items`, of a store of items only: for each that would go its `id`, `action`, `rule`,
+      `reason`, `bytes` and `evidence` (the numbers that it was decided on).
     """
     survey = plan.survey
+    items = [
+        {name: getattr(said, name) for name in _ITEM}
+        for said in plan.decisions
+        if said.action != "keep"
+    ]
     return {
         "store": plan.store,
         "kind": plan.kind,
         "target": plan.target,
-        "exists": survey.extent is not None,
+        "exists": plan.exists,
         "now": plan.now,
         "made": plan.made,
         "cutoff": survey.cutoff,
@@ -109,11 +119,15 @@ def of_plan(plan: Plan) -> dict[str, Any]:
         },
         "notes": survey.notes,
         "digest": plan.digest,
+        **({} if plan.kind == "ledger" else {"items": items}),
     }
 
 
 def of_report(report: Report) -> dict[str, Any]:
-    """What a sweep did: the counts as in a plan, and `rules`, `plan`, `started_by`, `duration`."""
+    """What a sweep did: the counts as in a plan, and `rules`, `plan`, `started_by`, `duration`.
+
+    Of a store of items also `items`: for each its `id`, `action`, `reason`, `result` and `why`.
+    """
     return {
         "store": report.store,
         "kind": report.kind,
@@ -126,6 +140,7 @@ def of_report(report: Report) -> dict[str, Any]:
         "started_by": report.started_by,
         "duration": report.duration,
         "notes": report.notes,
+        **({} if report.kind == "ledger" else {"items": report.outcomes}),
     }
 
 

@@ -10,16 +10,19 @@ from typing import Any
 
 from keepfor import plan as plans
 from keepfor.cli import codes
-from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
+from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer, error, of_plan
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.wording import instant, number, rows, size
 from keepfor.config import policy_of
 from keepfor.config.standing import in_words
 from keepfor.errors import ConfigError, KeepforError, PlanStale
-from keepfor.items import Tally
+from keepfor.items import Decision, Tally, noun
 from keepfor.plan import Plan
 from keepfor.times import parse_now
+
+#: How many single items are shown to a person; a program gets all.
+SHOWN = 10
 
 
 def plan(
@@ -74,14 +77,44 @@ def build(run: Invocation, name: str, moment: datetime) -> Plan:
 def described(plan: Plan, policy: str) -> list[Block]:
     """A plan for people."""
     survey = plan.survey
-    if survey.extent is None:
+    if not plan.exists:
         return [*heading(plan), Line("  There is nothing there yet.", "faint")]
-    total = Line(f"  Nothing would go of {rows(survey.scanned)}.", "good")
+    total = Line(f"  Nothing would go of {rows(survey.scanned, plan.kind)}.", "good")
     if survey.applied:
-        total = Line(f"  {number(survey.applied)} of {rows(survey.scanned)} would go.", "warn")
-    facts = [Fact("policy", policy), *_cutoff(plan), *counted(survey), _breaker(plan)]
+        of = rows(survey.scanned, plan.kind)
+        total = Line(f"  {number(survey.applied)} of {of} would go.", "warn")
+    facts = [Fact("policy", policy), *_cutoff(plan), *counted(survey, plan.kind), _breaker(plan)]
     facts += [Fact("note", note, "warn") for note in survey.notes]
-    return [*heading(plan), total, Line(), Facts(facts)]
+    return [*heading(plan), total, Line(), Facts(facts), *_going(plan)]
+
+
+def _going(plan: Plan) -> list[Block]:
+    """Of a store of items, the first of those that would go, the oldest first."""
+    going = sorted(
+        (said for said in plan.decisions if said.action != "keep"),
+        key=lambda said: (str(said.evidence.get("instant")), said.id),
+    )
+    if not going:
+        return []
+    shown = [[said.id, _reason(said)] for said in going[:SHOWN]]
+    blocks: list[Block] = [Line(), Table([noun(plan.kind), "why"], shown)]
+    if len(going) > SHOWN:
+        more = number(len(going) - SHOWN)
+        blocks.append(Line(f"  And {more} more; --json shows all.", "faint"))
+    return blocks
+
+
+def _reason(said: Decision) -> str:
+    evidence = said.evidence
+    match said.reason:
+        case "age":
+            return f"{evidence['age_days']} days old by its {evidence['source']}"
+        case "count":
+            return f"above the ceiling of {evidence['ceiling']}"
+        case "bytes":
+            return f"above the ceiling of {evidence['ceiling']} bytes"
+        case _:
+            return said.reason
 
 
 def heading(plan: Plan) -> list[Block]:
@@ -89,19 +122,21 @@ def heading(plan: Plan) -> list[Block]:
     return [Heading(plan.store, (plan.kind, plan.target))]
 
 
-def counted(tally: Tally) -> list[Fact]:
-    """The counts of a look at rows, or of a sweep of them."""
+def counted(tally: Tally, kind: str) -> list[Fact]:
+    """The counts of a look at a store, or of a sweep of it."""
+    unreadable = [Fact("unreadable", number(tally.unreadable))] if kind == "ledger" else []
     facts = [
         Fact("expired", number(tally.expired)),
-        Fact("unreadable", number(tally.unreadable)),
+        *unreadable,
         Fact("over ceiling", number(tally.over_ceiling)),
         Fact("kept", _kept(tally)),
         Fact("oldest kept", instant(tally.oldest)),
         Fact("size", f"{size(tally.bytes_before)} -> {size(tally.bytes_after)}"),
     ]
     if tally.skipped or tally.failed:
+        changed = ", changed since the plan" if kind == "ledger" else ""
         facts += [
-            Fact("skipped", f"{number(tally.skipped)}, changed since the plan", "warn"),
+            Fact("skipped", f"{number(tally.skipped)}{changed}", "warn"),
             Fact("failed", number(tally.failed), "bad" if tally.failed else "plain"),
         ]
     return facts

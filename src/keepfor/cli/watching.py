@@ -12,7 +12,14 @@ from keepfor.cli.invocation import Invocation
 from keepfor.cli.planning import build
 from keepfor.cli.wording import instant, number, rows, size, span
 from keepfor.config import traps
-from keepfor.config.standing import Finding, Leftover, findings, in_words, leftovers
+from keepfor.config.standing import (
+    Finding,
+    Leftover,
+    degraded,
+    findings,
+    in_words,
+    leftovers,
+)
 from keepfor.errors import KeepforError
 from keepfor.history import Window, window
 from keepfor.plan import Plan
@@ -29,9 +36,10 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
     Returns:
         The document has `stores`: for each `store`, `kind`, `target`, `exists`, `policy` (in
         words), `rows`, `bytes`, `oldest`, `newest`, `days` (of history), `lag`, `due` (how many
-        rows would go now), `breaker` (as in a plan), `last_sweep` (as in `log`, or null),
-        `leftovers` (`path`, `bytes` that are not in the ledger yet, `held` by a writer) and
-        `error` (null). A store that could not be read has `store` and `error` only.
+        rows or items would go now), `breaker` (as in a plan), `last_sweep` (as in `log`, or null),
+        `leftovers` (`path`, `bytes` that are not in the ledger yet, `held` by a writer),
+        `degraded` (what makes it slower and slower, or null) and `error` (null). A store that
+        could not be read has `store` and `error` only.
     """
     documents: list[dict[str, Any]] = []
     exit_codes = []
@@ -47,10 +55,11 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
             exit_codes.append(code)
             documents.append({"store": name, "error": error(problem, code)})
             continue
-        held, left, swept = window(plan.survey), leftovers(plan.target), last.get(plan.target)
-        policy = in_words(run.settings(name))
-        run.out.show(*_described(plan, held, policy, swept, left))
-        documents.append(_document(plan, held, policy, swept, left))
+        held, left, swept = window(plan.survey), leftovers(run.store(name)), last.get(plan.target)
+        settings = run.settings(name)
+        policy, slow = in_words(settings), degraded(settings)
+        run.out.show(*_described(plan, held, policy, swept, left, slow))
+        documents.append(_document(plan, held, policy, swept, left, slow))
     facts = {"stores": documents}
     return Answer(verb="status", facts=facts, exit_code=codes.gravest(exit_codes))
 
@@ -63,9 +72,9 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
 
     Returns:
         The document has `stores`: for each `store`, `ok`, `lag`, `grace`, `findings` (the gravest
-        first: `problem`, which is `trap`, `lag`, `breaker`, `leftover` or `held`; the `exit_code`
-        that it accounts for, `what` and `fix`) and `error` (null). A store that could not be read
-        has `store`, `ok` and `error` only.
+        first: `problem`, which is `trap`, `lag`, `breaker`, `leftover`, `held` or `unbounded`; the
+        `exit_code` that it accounts for, `what` and `fix`) and `error` (null). A store that could
+        not be read has `store`, `ok` and `error` only.
     """
     documents: list[dict[str, Any]] = []
     lines: list[Block] = []
@@ -81,7 +90,8 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
             documents.append({"store": name, "ok": False, "error": error(problem, code)})
             lines.append(Line(f"{name}: {problem}", "bad"))
             continue
-        found = findings(name, settings, plan, leftovers(plan.target), found_traps.get(name, []))
+        left = leftovers(run.store(name))
+        found = findings(name, settings, plan, left, found_traps.get(name, []))
         code = codes.gravest(finding.exit_code for finding in found)
         exit_codes.append(code)
         lines += _verdict(name, plan, found)
@@ -90,7 +100,7 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
                 "store": name,
                 "ok": code == codes.DONE,
                 "lag": window(plan.survey).lag,
-                "grace": settings.grace,
+                "grace": settings.tolerance,
                 "findings": found,
                 "error": None,
             }
@@ -101,7 +111,12 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
 
 
 def _document(
-    plan: Plan, held: Window, policy: str, swept: Sweep | None, left: Sequence[Leftover]
+    plan: Plan,
+    held: Window,
+    policy: str,
+    swept: Sweep | None,
+    left: Sequence[Leftover],
+    slow: str | None,
 ) -> dict[str, Any]:
     planned = of_plan(plan)
     return {
@@ -112,20 +127,30 @@ def _document(
         "breaker": planned["breaker"],
         "last_sweep": swept,
         "leftovers": left,
+        "degraded": slow,
         "error": None,
     }
 
 
 def _described(
-    plan: Plan, held: Window, policy: str, swept: Sweep | None, left: Sequence[Leftover]
+    plan: Plan,
+    held: Window,
+    policy: str,
+    swept: Sweep | None,
+    left: Sequence[Leftover],
+    slow: str | None,
 ) -> list[Block]:
     heading = Heading(plan.store, (plan.kind, plan.target))
     facts = [Fact("policy", policy), _last(swept), *map(_of_leftover, left)]
-    if plan.survey.extent is None:
+    if slow:
+        facts.append(Fact("degraded", slow, "warn"))
+    if not plan.exists:
         nothing = Line("  There is nothing there yet.", "faint")
         return [heading, nothing, Line(), Facts(facts)]
     days = f"{held.days:.0f} {'day' if round(held.days) == 1 else 'days'}"
-    history = Line(f"  {days} of history in {rows(held.rows)}, {size(held.bytes)}.", "strong")
+    history = Line(
+        f"  {days} of history in {rows(held.rows, plan.kind)}, {size(held.bytes)}.", "strong"
+    )
     facts[1:1] = [
         Fact("oldest", f"{instant(held.oldest)}{_age(plan, held)}"),
         Fact("newest", instant(held.newest)),
@@ -143,7 +168,7 @@ def _due(plan: Plan) -> str:
     if not plan.deletes:
         return "nothing"
     held_back = ", held back by the breaker" if plan.trips_breaker else ""
-    return f"{number(plan.deletes)} of {rows(plan.survey.scanned)}{held_back}"
+    return f"{number(plan.deletes)} of {rows(plan.survey.scanned, plan.kind)}{held_back}"
 
 
 def _last(swept: Sweep | None) -> Fact:
@@ -162,9 +187,9 @@ def _of_leftover(old: Leftover) -> Fact:
 
 def _verdict(name: str, plan: Plan, found: Sequence[Finding]) -> list[Block]:
     if not found:
-        state = (
-            f"{rows(plan.survey.scanned)}, none overdue" if plan.survey.extent else "no ledger yet"
-        )
+        state = f"{rows(plan.survey.scanned, plan.kind)}, none overdue"
+        if not plan.exists:
+            state = f"no {plan.kind} yet"
         return [Line(f"{name}: in order ({state}).", "good")]
     return [
         Line(f"{name}: {finding.what} {finding.fix}", "bad" if finding.exit_code else "warn")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from keepfor.items import noun
 from keepfor.times import format_duration
 
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
@@ -39,9 +40,10 @@ def number(count: int) -> str:
     return f"{count:,}"
 
 
-def rows(count: int) -> str:
-    """So many rows."""
-    return f"{number(count)} {'row' if count == 1 else 'rows'}"
+def rows(count: int, kind: str = "ledger") -> str:
+    """So many rows, or whatever a store of that kind holds."""
+    thing = noun(kind)
+    return f"{number(count)} {thing if count == 1 else f'{thing}s'}"
 
 
 def listed(names: list[str]) -> str:

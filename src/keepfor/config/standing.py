@@ -10,22 +10,26 @@ from typing import Literal
 
 import msgspec
 
-from keepfor.config.models import Store
+from keepfor.config.models import Runs, Store
+from keepfor.errors import StoreError
 from keepfor.history import lag
+from keepfor.items import noun
 from keepfor.plan import Plan
 from keepfor.policy.lint import Trap
 from keepfor.sizes import format_size
 from keepfor.stores import files, replace
+from keepfor.stores.ledger import LedgerStore
+from keepfor.stores.runs import RunStore
 from keepfor.times import format_duration
 
 
 class Leftover(msgspec.Struct, frozen=True, kw_only=True):
-    """A replaced file of a ledger that is not cleared away yet.
+    """A file that an earlier sweep put aside, and that is not cleared away yet.
 
     Parameters:
-        path: its name beside the ledger.
-        bytes: how much was written to it that is not in the ledger.
-        held: whether a writer has it open still; otherwise a prune was killed over it.
+        path: its name beside the ledger, or in the directory.
+        bytes: how much was written to it that is not in the ledger; of a run, its size.
+        held: whether a writer has it open still; otherwise a sweep was killed over it.
     """
 
     path: str
@@ -37,13 +41,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Something about a store that a person should see to.
 
     Parameters:
-        problem: what kind it is; `held` is none that `keepfor check` fails for.
+        problem: what kind it is; `held` and `unbounded` are none that `keepfor check` fails for.
         exit_code: what `keepfor check` exits with because of it.
         what: what is the matter.
         fix: what to do now.
     """
 
-    problem: Literal["trap", "lag", "breaker", "leftover", "held"]
+    problem: Literal["trap", "lag", "breaker", "leftover", "held", "unbounded"]
     exit_code: int
     what: str
     fix: str
@@ -51,27 +55,42 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def in_words(store: Store) -> str:
     """What a store is held to, in one sentence."""
-    parts = []
+    things, parts = f"{noun(store.kind)}s", []
     if store.keep_for is not None:
-        parts.append(f"rows older than {format_duration(store.keep_for)} go")
+        parts.append(f"{things} older than {format_duration(store.keep_for)} go")
+    if isinstance(store, Runs) and store.max_count is not None:
+        parts.append(f"above {store.max_count} the oldest go")
     if store.max_bytes is not None:
-        parts.append(f"above {format_size(store.max_bytes)} the oldest go, down to 80 % of it")
+        target = "" if isinstance(store, Runs) else ", down to 80 % of it"
+        parts.append(f"above {format_size(store.max_bytes)} the oldest go{target}")
     if not parts:
-        parts.append("rows stay for ever")
-    if store.keep_last and parts != ["rows stay for ever"]:
+        parts.append(f"{things} stay for ever")
+    elif store.keep_last:
         parts.append(f"the newest {store.keep_last} always stay")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-def leftovers(target: str) -> list[Leftover]:
-    """What earlier prunes left beside a ledger; reads only."""
+def degraded(store: Store) -> str | None:
+    """What makes a store slower and slower, if anything does; it is no error."""
+    if isinstance(store, Runs) and not (store.max_count or store.max_bytes or store.keep_for):
+        return "nothing bounds it, so it grows with every run, and each look at it takes longer."
+    return None
+
+
+def leftovers(store: LedgerStore | RunStore) -> list[Leftover]:
+    """What earlier sweeps left beside a ledger or in a directory; reads only."""
     found = []
-    # Where the folder cannot be read, the ledger's own errors say so.
-    with suppress(OSError):
-        for old in replace.leftovers(target):
+    # Where the folder cannot be read, the store's own errors say so.
+    with suppress(OSError, StoreError):
+        if isinstance(store, RunStore):
+            return [
+                Leftover(path=path, bytes=os.lstat(path).st_size, held=False)
+                for path in store.leftovers()
+            ]
+        for old in replace.leftovers(store.target):
             with suppress(OSError):
-                found.append(_leftover(old, target))
+                found.append(_leftover(old, store.target))
     return found
 
 
@@ -87,14 +106,15 @@ def findings(
         left: what earlier prunes left beside it.
         traps: what in its settings will surprise its owner.
     """
-    found = [_of_leftover(name, old) for old in left if old.bytes]
+    of_leftover = _of_aside if isinstance(store, Runs) else _of_leftover
+    found = [of_leftover(name, old) for old in left if old.bytes]
     found += [
         Finding(problem="trap", exit_code=2, what=f"{trap.rule}: {trap.what}", fix=trap.fix)
         for trap in traps
     ]
     late = lag(plan.survey)
-    if late > store.grace:
-        found.append(_of_lag(name, late, store.grace, plan.trips_breaker))
+    if late > store.tolerance:
+        found.append(_of_lag(name, store, late, plan.trips_breaker))
     if plan.trips_breaker:
         found.append(
             Finding(
@@ -106,6 +126,9 @@ def findings(
                 f"`keepfor apply {name} --force`.",
             )
         )
+    if slow := degraded(store):
+        fix = "Give it `max_count` or `keep_for`, or clear it by hand."
+        found.append(Finding(problem="unbounded", exit_code=0, what=slow, fix=fix))
     return sorted(found, key=lambda finding: finding.exit_code or 9)
 
 
@@ -139,7 +162,16 @@ def _of_leftover(name: str, old: Leftover) -> Finding:
     )
 
 
-def _of_lag(name: str, late: timedelta, grace: timedelta, held_back: bool) -> Finding:
+def _of_aside(name: str, old: Leftover) -> Finding:
+    return Finding(
+        problem="leftover",
+        exit_code=1,
+        what=f"a sweep was killed while it removed a run, which is aside as {old.path}.",
+        fix=f"Run `keepfor apply {name}`, which puts it back where its name is free.",
+    )
+
+
+def _of_lag(name: str, store: Store, late: timedelta, held_back: bool) -> Finding:
     fix = f"Run `keepfor apply {name}`, and see why nothing did."
     if held_back:
         fix = "The breaker holds the sweep back."
@@ -147,7 +179,7 @@ def _of_lag(name: str, late: timedelta, grace: timedelta, held_back: bool) -> Fi
     return Finding(
         problem="lag",
         exit_code=4,
-        what=f"its oldest row has been due for {format_duration(hours)}, and the grace is "
-        f"{format_duration(grace)}.",
+        what=f"its oldest {noun(store.kind)} has been due for {format_duration(hours)}, and the "
+        f"grace is {format_duration(store.tolerance)}.",
         fix=fix,
     )

@@ -96,11 +96,11 @@ def recover(folder: int) -> None:
 
 
 def leftovers(folder: int) -> list[str]:
-    """The names of files that a killed sweep left aside; reads only."""
+    """Where files are that a killed sweep left aside, from the folder on; reads only."""
     found = []
     for mark in _marks(folder):
-        with _left(folder, mark) as (_, left):
-            found += [name for _, name in left]
+        with _left(folder, mark) as (place, left):
+            found += [aside if place == folder else f"{mark[0]}/{aside}" for aside, _ in left]
     return sorted(found)
 
 

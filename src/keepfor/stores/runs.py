@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, timedelta, tzinfo
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
@@ -85,7 +86,7 @@ class RunStore(msgspec.Struct, frozen=True, kw_only=True):
             WrongTimeField: when the runs do not carry their time where it is looked for.
             StoreError: when the folder cannot be read.
         """
-        found = runfiles.entries(self.path)
+        found = sorted(runfiles.entries(self.path), key=attrgetter("name"))
         runs = runfiles.ids(found)
         instants = stamps.uniform(runs, self.zone) if self.dating.by_name else None
         now = time.time()
@@ -128,13 +129,13 @@ class RunStore(msgspec.Struct, frozen=True, kw_only=True):
         return runfiles.recent(self.path, limit, self.dating)
 
     def leftovers(self) -> list[str]:
-        """The files that a killed sweep left aside; reads only."""
+        """The paths of files that a killed sweep left aside; reads only."""
         try:
             folder = folders.open_folder(self.path)
         except FileNotFoundError:
             return []
         try:
-            return removal.leftovers(folder)
+            return [os.path.join(self.path, aside) for aside in removal.leftovers(folder)]
         finally:
             os.close(folder)
 
