@@ -1,0 +1,30 @@
+"""Measures each store, prints the table, and writes it as JSON beside this file."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import ledger
+from benchmarks.harness import HEADER, row, save
+
+#: Not kept in the repository: figures belong to the machine that they were measured on.
+RESULTS = Path(__file__).parent / "results" / "latest.json"
+
+
+def main() -> int:
+    """Run every comparison; returns 1 if a target was missed."""
+    print(HEADER)
+    figures = []
+    with tempfile.TemporaryDirectory(prefix="keepfor-bench-") as folder:
+        for figure in ledger.figures(Path(folder), ledger.Scale()):
+            print(row(figure), flush=True)
+            figures.append(figure)
+    save(figures, RESULTS)
+    print(f"\nAs JSON: {RESULTS}")
+    return not all(figure.met for figure in figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
