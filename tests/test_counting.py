@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from keepfor.counting import counted
-from keepfor.history import lag, window
+from keepfor.history import window
 from keepfor.items import Item, Survey
 from keepfor.policy.decide import decide
 from keepfor.policy.rules import Policy, Rule, keep_for
@@ -16,10 +16,7 @@ from keepfor.times import Known, Unknown
 
 NOW = datetime(2026, 7, 26, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-MTIME = (
-    "1 of 2 are dated by their file's mtime, for want of anything better; a copy or a restore may "
-    "have changed it"
-)
+MTIME = "1 of 2 are dated by their file's mtime, which a copy or a restore may have changed"
 
 
 def item(name: str, hours: float | None, source: str = "name", size: int = 10) -> Item:
@@ -52,43 +49,41 @@ def test_flags_are_applied_and_give_nothing_back() -> None:
     found = survey([item("a", 100), item("b", 1)], rules=(stale,))
     assert (found.kept, found.applied, found.expired) == (1, 1, 0)
     assert found.bytes_after == 20
-    assert found.overdue == 52 * HOUR
+    assert found.lag == 52 * HOUR
 
 
 def test_nothing_due_is_not_late() -> None:
     """A store that holds what it may hold is not overdue, and has nothing to say."""
     found = survey([item("a", 1), item("b", 2)], rules=keep_for(timedelta(hours=2)), max_count=2)
-    assert found.overdue == timedelta()
+    assert found.lag == timedelta()
     assert found.notes == []
-    assert lag(found) == timedelta()
 
 
 def test_an_age_is_overdue_since_the_cutoff() -> None:
     """The oldest of what is too old has been due since it became so: 100 hours less 48."""
     found = survey([item("a", 100), item("b", 60), item("c", 1)], rules=keep_for(48 * HOUR))
-    assert found.overdue == 52 * HOUR
-    assert lag(found) == 52 * HOUR
+    assert found.lag == 52 * HOUR
     assert window(found).lag == 52 * HOUR
 
 
 def test_a_count_is_overdue_since_there_was_one_too_many() -> None:
     """With room for two, the first has been due since the third came, 7 hours ago."""
     items = [item("a", 9), item("b", 8), item("c", 7), item("d", 6)]
-    assert survey(items, max_count=2).overdue == 7 * HOUR
+    assert survey(items, max_count=2).lag == 7 * HOUR
 
 
 def test_what_a_rule_takes_makes_room() -> None:
     """What goes by its age is not in the way of the count: the count was first exceeded 6 h ago."""
     items = [item("a", 50), item("b", 8), item("c", 7), item("d", 6)]
     found = survey(items, rules=keep_for(49 * HOUR), max_count=2)
-    assert found.overdue == 6 * HOUR
+    assert found.lag == 6 * HOUR
 
 
 def test_bytes_are_overdue_since_they_were_too_many() -> None:
     """With room for 25 bytes the third item was too much; an undated one was always there."""
     items = [item("a", 9), item("b", 8), item("c", 7), item("d", 6)]
-    assert survey(items, max_bytes=25).overdue == 7 * HOUR
-    assert survey([*items, item("e", None)], max_bytes=25).overdue == 8 * HOUR
+    assert survey(items, max_bytes=25).lag == 7 * HOUR
+    assert survey([*items, item("e", None)], max_bytes=25).lag == 8 * HOUR
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def counted(
         newest=max(_known(items), default=None),
         due=min(_known([item for item, _ in gone]), default=None),
         cutoff=_cutoff(policy, now),
-        overdue=max(_overdue(policy, pairs, now), default=timedelta()),
+        lag=max(_overdue(policy, pairs, now), default=timedelta()),
         notes=list(_notes(policy, items, decisions)),
     )
 
@@ -91,8 +91,8 @@ def _notes(policy: Policy, items: Sequence[Item], decisions: Sequence[Decision])
     by_mtime = sum(isinstance(it.instant, Known) and it.instant.source == "mtime" for it in items)
     if by_mtime:
         yield (
-            f"{by_mtime} of {len(items)} are dated by their file's mtime, for want of anything "
-            "better; a copy or a restore may have changed it"
+            f"{by_mtime} of {len(items)} are dated by their file's mtime, which a copy or a "
+            "restore may have changed"
         )
     for short in shortfalls(policy, items, decisions):
         yield f"still {short.over} over {short.ceiling}: {_because(short)}"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from keepfor.stores import removal
+from tests.killing import killed_after
 
 CHANGED = "it changed since the plan"
 IN_USE = "somebody has it open for writing"
@@ -140,28 +141,38 @@ def test_a_folder_swapped_for_a_symlink_leads_nowhere(folder: Path, tmp_path: Pa
 
 
 class Between:
-    """Does something right after a file was renamed aside for the first time."""
+    """Does something right after a file was renamed aside for the first time.
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, act: Callable[[Path], object]) -> None:
-        self._rename, self._act, self.done = os.rename, act, False
-        self.aside = ""
+    What it does is handed a function that opens the file where it is now, for appending.
+    """
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, act: Callable[[Callable[[], IO[bytes]]], object]
+    ) -> None:
+        self._rename, self._act, self._done = os.rename, act, False
         monkeypatch.setattr(os, "rename", self)
 
     def __call__(self, source: str, target: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
         self._rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
-        if not self.done:
-            self.done = True
-            self._act(Path(os.readlink(f"/proc/self/fd/{dst_dir_fd}"), target))
+        if not self._done:
+            self._done = True
+            flags = os.O_WRONLY | os.O_APPEND
+            self._act(lambda: os.fdopen(os.open(target, flags, dir_fd=dst_dir_fd), "ab"))
 
 
-def append_to(path: Path) -> None:
-    with path.open("a") as file:
-        file.write("late\n")
+def append_late(opened: Callable[[], IO[bytes]]) -> None:
+    with opened() as file:
+        file.write(b"late\n")
 
 
-def append_to_and_replace(path: Path, name: Path) -> None:
-    append_to(path)
-    name.write_text("new\n")
+def append_late_and_take(name: Path) -> Callable[[Callable[[], IO[bytes]]], None]:
+    """Appends to the file that is aside, and makes another one of its name."""
+
+    def act(opened: Callable[[], IO[bytes]]) -> None:
+        append_late(opened)
+        name.write_text("new\n")
+
+    return act
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "x" * 250])
@@ -170,7 +181,7 @@ def test_what_changes_at_the_last_moment_is_put_back(
 ) -> None:
     """A row that lands between check and removal is not lost: the file gets its name back."""
     seen = written(folder, name)
-    Between(monkeypatch, append_to)
+    Between(monkeypatch, append_late)
     assert removal.remove(opened, name, seen).why == CHANGED
     assert names(folder) == [name]
     assert (folder / name).read_text() == "{}\nlate\n"
@@ -182,9 +193,9 @@ def test_what_is_opened_at_the_last_moment_is_put_back(
     """A writer that came by just before the name was gone finds its row in the file."""
     seen = written(folder)
     files = []
-    Between(monkeypatch, lambda path: files.append(path.open("a")))
+    Between(monkeypatch, lambda opened: files.append(opened()))
     assert removal.remove(opened, "a.jsonl", seen).why == IN_USE
-    files[0].write("late\n")
+    files[0].write(b"late\n")
     files[0].close()
     assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
 
@@ -234,7 +245,7 @@ def test_both_stay_where_the_name_was_taken_meanwhile(
 ) -> None:
     """A file that changed and whose name was taken stays aside, and comes back when it is free."""
     seen = written(folder)
-    Between(monkeypatch, lambda path: append_to_and_replace(path, folder / "a.jsonl"))
+    Between(monkeypatch, append_late_and_take(folder / "a.jsonl"))
     done = removal.remove(opened, "a.jsonl", seen)
     assert done.result == "skipped"
     assert "its name was taken meanwhile: it is aside as .a.jsonl.keepfor-aside." in done.why
@@ -260,12 +271,12 @@ def test_without_hard_links_it_is_put_back_too(
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuses)
-    Between(monkeypatch, append_to)
+    Between(monkeypatch, append_late)
     assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
     assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
 
     seen = removal.fingerprint((folder / "a.jsonl").stat())
-    Between(monkeypatch, lambda path: append_to_and_replace(path, folder / "a.jsonl"))
+    Between(monkeypatch, append_late_and_take(folder / "a.jsonl"))
     assert "its name was taken" in removal.remove(opened, "a.jsonl", seen).why
     assert (folder / "a.jsonl").read_text() == "new\n"
 
@@ -307,35 +318,6 @@ def test_what_may_not_be_read_is_told(
         result="failed", why="Permission denied"
     )
     assert removal.remove(opened, "a.jsonl", "another").why == CHANGED
-
-
-STEPS = ("open", "fstat", "mkdir", "rename", "stat", "link", "unlink", "rmdir")
-
-
-def killed_after(steps: int, act: Callable[[], object]) -> bool:
-    """Runs it in a child that is killed after so many system calls; tells whether it was."""
-    child = os.fork()
-    if child == 0:
-        left = [steps]
-
-        def counted(call: Callable[..., object]) -> Callable[..., object]:
-            def counting(*args: object, **more: object) -> object:
-                result = call(*args, **more)
-                left[0] -= 1
-                if left[0] <= 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return result
-
-            return counting
-
-        for name in STEPS:
-            setattr(os, name, counted(getattr(os, name)))
-        try:
-            act()
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "x" * 250])

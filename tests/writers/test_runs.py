@@ -524,6 +524,38 @@ def test_what_a_prune_runs_into_stays_with_it(
     assert numbers(runs) == [2]
 
 
+@pytest.mark.parametrize("code", [errno.EIO, errno.EACCES, errno.ENOENT])
+@pytest.mark.parametrize(
+    "name",
+    ["scandir", "stat", "fstat", "open", "listdir", "rename", "unlink", "link", "rmdir", "close"],
+)
+def test_no_failing_call_reaches_the_program(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int
+) -> None:
+    """Whichever call of a prune fails, the append returns, and no run is lost that should stay."""
+    runs = RunDirectory(folder, max_count=2)
+    fill(runs, range(2))
+    real, tend = getattr(os, name), RunDirectory._tend
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise OSError(code, os.strerror(code))
+
+    def tending(self: RunDirectory) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, name, failing)
+            tend(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDirectory, "_tend", tending)
+        fill(runs, range(2, 3))
+    assert getattr(os, name) is real
+    assert numbers(runs)[:2] == [2, 1]
+    again = RunDirectory(folder, max_count=2)
+    again.prune()
+    assert numbers(again) == [2, 1]
+    assert all(found.endswith(".jsonl") for found in left(folder))
+
+
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Counts the prunes, from now on."""
     prunes: list[int] = []
