@@ -89,6 +89,15 @@ def test_what_a_killed_prune_left_is_named(place: Place) -> None:
     ]
 
 
+def test_a_killed_prune_is_noticed_whatever_the_ledger_is_called(place: Place) -> None:
+    """What lies beside a ledger is found by the ledger's name, and not by the escaped one."""
+    place.configure(RECALL.replace("recall.jsonl", r"re\call.jsonl") + "state_dir: state\n")
+    place.write([1], r"re\call.jsonl")
+    (place.folder / r".re\call.jsonl.keepfor-old.12345.3").write_bytes(b"ab\n0123456\n")
+    assert [left["bytes"] for left in place.run("status", "--json").store["leftovers"]] == [8]
+    assert place.run("check").code == 1
+
+
 def test_a_file_that_a_writer_holds_open_is_named(place: Place) -> None:
     """A writer that never closes its file is why some rows come late, and status says which."""
     place.write([100, 1])

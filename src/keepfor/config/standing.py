@@ -88,9 +88,9 @@ def leftovers(store: LedgerStore | RunStore) -> list[Leftover]:
                 Leftover(path=path, bytes=os.lstat(path).st_size, held=False)
                 for path in store.leftovers()
             ]
-        for old in replace.leftovers(store.target):
+        for old in replace.leftovers(store.path):
             with suppress(OSError):
-                found.append(_leftover(old, store.target))
+                found.append(_leftover(old, store.path))
     return found
 
 
@@ -132,10 +132,10 @@ def findings(
     return sorted(found, key=lambda finding: finding.exit_code or 9)
 
 
-def _leftover(old: replace.OldFile, target: str) -> Leftover:
+def _leftover(old: replace.OldFile, ledger: str) -> Leftover:
     status = os.lstat(old.path)
     # Killed between giving the ledger its second name and replacing it: it is the ledger still.
-    if os.path.exists(target) and os.path.samestat(status, os.stat(target)):
+    if os.path.exists(ledger) and os.path.samestat(status, os.stat(ledger)):
         return Leftover(path=old.path, bytes=0, held=False)
     descriptor = files.open_for_reading(old.path)
     try:
