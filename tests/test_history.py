@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from keepfor.history import lag, window
-from keepfor.items import Survey
+from keepfor.history import window
+from keepfor.items import Survey, Terms
+from keepfor.stores.ledger import ledger_at
 
 
 def july(day: int, hour: int = 0) -> datetime:
@@ -37,17 +39,20 @@ def test_days_are_not_rounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("due", "cutoff", "late"),
+    ("rows", "cutoff", "late"),
     [
-        (None, july(8), timedelta()),
-        (None, None, timedelta()),
-        (july(5), july(8), timedelta(days=3)),
-        (july(7, hour=23), july(8), timedelta(hours=1)),
+        ([], july(8), timedelta()),
+        ([july(8), july(9)], july(8), timedelta()),
+        ([july(5)], None, timedelta()),
+        ([july(9), july(5), july(7)], july(8), timedelta(days=3)),
+        ([july(7, hour=23)], july(8), timedelta(hours=1)),
     ],
 )
 def test_lag_is_read_from_the_data(
-    due: datetime | None, cutoff: datetime | None, late: timedelta
+    tmp_path: Path, rows: list[datetime], cutoff: datetime | None, late: timedelta
 ) -> None:
     """Lag is how long the oldest row that would go by age has been past the cutoff."""
-    assert lag(Survey(due=due, cutoff=cutoff)) == late
-    assert window(Survey(due=due, cutoff=cutoff, newest=july(20))).lag == late
+    path = tmp_path / "ledger.jsonl"
+    path.write_text("".join(f'{{"ts": "{row.isoformat()}"}}\n' for row in rows))
+    survey = ledger_at(path).survey(Terms(now=july(20), cutoff=cutoff))
+    assert window(survey).lag == late

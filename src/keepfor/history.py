@@ -39,12 +39,5 @@ def window(survey: Survey) -> Window:
         rows=survey.scanned,
         bytes=survey.bytes_before,
         days=(newest - oldest) / DAY if newest and oldest else 0.0,
-        lag=lag(survey),
+        lag=survey.lag,
     )
-
-
-def lag(survey: Survey) -> timedelta:
-    """How long the oldest of what the policy would take now has been due."""
-    if survey.due is None or survey.cutoff is None or survey.overdue:
-        return survey.overdue
-    return survey.cutoff - survey.due

@@ -160,14 +160,14 @@ class Survey(Tally, kw_only=True):
         below: rows whose key is less go; None when none does.
         cutoff: the part of it that age alone explains.
         extent: what was covered; None when nothing is there yet.
-        overdue: in a store of items, how long the first of those that go has been due.
+        lag: how long the oldest of what would go now has been due.
         notes: what a person should know of it.
     """
 
     below: Key | None = None
     cutoff: datetime | None = None
     extent: Extent | None = None
-    overdue: timedelta = timedelta()
+    lag: timedelta = timedelta()
     notes: list[str] = []
 
 

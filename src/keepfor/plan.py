@@ -68,6 +68,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.survey.applied
 
     @property
+    def share(self) -> float:
+        """The fraction of the store that would be deleted."""
+        return self.deletes / self.survey.scanned if self.survey.scanned else 0.0
+
+    @property
     def trips_breaker(self) -> bool:
         """Whether it takes so much of the store that a person must say so."""
         return breaker_trips(self.survey.scanned, self.deletes, self.breaker)

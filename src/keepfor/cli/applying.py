@@ -47,13 +47,13 @@ def apply(
     Raises:
         NotConfirmed: when there was something to do, and nobody agreed.
     """
-    results: dict[str, Plan | Exception]
+    results: dict[str, Plan | KeepforError | OSError]
     if file := _plan_file(run, wanted):
         saved = plans.load(file)
         run.settings(saved.store)
         results = {saved.store: saved}
     else:
-        results = {name: _planned(run, name) for name in run.names(wanted)}
+        results = {name: build(run, name, run.clock()) for name in run.names(wanted)}
         if not yes:
             _confirm(run, [plan for plan in results.values() if isinstance(plan, Plan)], force)
     documents, exit_codes = [], []
@@ -80,13 +80,6 @@ def _plan_file(run: Invocation, wanted: Sequence[str]) -> Path | None:
     return Path(files[0]) if files else None
 
 
-def _planned(run: Invocation, name: str) -> Plan | Exception:
-    try:
-        return build(run, name, run.clock())
-    except (KeepforError, OSError) as problem:
-        return problem
-
-
 def _confirm(run: Invocation, planned: Sequence[Plan], force: bool) -> None:
     due = [plan for plan in planned if plan.deletes and (force or not plan.trips_breaker)]
     if not due:
@@ -109,7 +102,7 @@ def _all_of(due: Sequence[Plan]) -> str:
 
 
 def _swept(
-    run: Invocation, name: str, planned: Plan | Exception, force: bool
+    run: Invocation, name: str, planned: Plan | KeepforError | OSError, force: bool
 ) -> tuple[dict[str, Any], int]:
     """Carry out one store's plan, and tell what came of it."""
     try:
@@ -127,8 +120,7 @@ def _swept(
             )
     except (KeepforError, OSError) as problem:
         run.warn(problem)
-        code = getattr(problem, "exit_code", codes.FAILED)
-        return {"store": name, "outcome": "failed", "error": error(problem, code)}, code
+        return {"store": name, "outcome": "failed", "error": error(problem)}, codes.of(problem)
     run.out.show(*_described(report))
     outcome, code = _outcome(report)
     return {**of_report(report), "outcome": outcome, "error": None}, code
@@ -166,6 +158,6 @@ def _left(report: Report) -> list[Fact]:
         else Fact("failed", f"{outcome.id}: {outcome.why}", "bad")
         for outcome in left[:SHOWN]
     ]
-    if more := len(left) - SHOWN:
-        facts += [Fact("", f"and {number(more)} more; --json shows all")] if more > 0 else []
+    if len(left) > SHOWN:
+        facts.append(Fact("", f"and {number(len(left) - SHOWN)} more; --json shows all"))
     return facts

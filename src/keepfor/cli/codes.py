@@ -21,6 +21,11 @@ MEANINGS = {
 }
 
 
+def of(problem: Exception) -> int:
+    """The code that an error alone would come to."""
+    return getattr(problem, "exit_code", FAILED)
+
+
 def gravest(codes: Iterable[int]) -> int:
     """The code that counts of several: the lowest that is not 0."""
     return min((code for code in codes if code), default=DONE)

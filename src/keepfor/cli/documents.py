@@ -27,7 +27,7 @@ from typing import Any
 
 import msgspec
 
-from keepfor.history import lag
+from keepfor.cli import codes
 from keepfor.items import Report, Tally
 from keepfor.plan import Plan
 
@@ -69,9 +69,10 @@ def failure(kind: str, message: str, exit_code: int) -> dict[str, Any]:
     return {"format": FORMAT, "exit_code": exit_code, "error": error}
 
 
-def error(problem: Exception, exit_code: int) -> dict[str, Any]:
+def error(problem: Exception) -> dict[str, Any]:
     """What stands under a store's `error`, where that store alone failed."""
-    return {"type": type(problem).__name__, "message": str(problem), "exit_code": exit_code}
+    code = codes.of(problem)
+    return {"type": type(problem).__name__, "message": str(problem), "exit_code": code}
 
 
 def of_plan(plan: Plan) -> dict[str, Any]:
@@ -111,10 +112,10 @@ def of_plan(plan: Plan) -> dict[str, Any]:
         "made": plan.made,
         "cutoff": survey.cutoff,
         **{name: getattr(survey, name) for name in _COUNTS},
-        "lag": lag(survey),
+        "lag": survey.lag,
         "breaker": {
             "limit": plan.breaker,
-            "share": plan.deletes / survey.scanned if survey.scanned else 0.0,
+            "share": plan.share,
             "tripped": plan.trips_breaker,
         },
         "notes": survey.notes,

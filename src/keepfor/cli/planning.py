@@ -48,17 +48,16 @@ def plan(
     made: list[Plan] = []
     exit_codes = []
     for name in names:
-        try:
-            made.append(build(run, name, moment))
-        except (KeepforError, OSError) as problem:
-            code = getattr(problem, "exit_code", codes.FAILED)
-            run.warn(problem)
-            exit_codes.append(code)
-            documents.append({"store": name, "error": error(problem, code)})
+        plan = build(run, name, moment)
+        if isinstance(plan, Exception):
+            run.warn(plan)
+            exit_codes.append(codes.of(plan))
+            documents.append({"store": name, "error": error(plan)})
             continue
+        made.append(plan)
         policy = in_words(run.settings(name))
-        run.out.show(*described(made[-1], policy))
-        documents.append({**of_plan(made[-1]), "policy": policy, "error": None})
+        run.out.show(*described(plan, policy))
+        documents.append({**of_plan(plan), "policy": policy, "error": None})
     if output is not None and made:
         plans.save(made[0], output)
         run.out.show(Line(f"Saved. To carry it out: keepfor apply {output}", "command"))
@@ -67,25 +66,31 @@ def plan(
     return Answer(verb="plan", facts=facts, exit_code=codes.gravest(exit_codes))
 
 
-def build(run: Invocation, name: str, moment: datetime) -> Plan:
-    """A store's plan, with a bar if it takes long."""
-    store, policy = run.store(name), policy_of(run.settings(name))
-    with run.out.progress(f"Reading {name}") as progress:
-        return plans.build(store, policy, moment, name=name, progress=progress)
+def build(run: Invocation, name: str, moment: datetime) -> Plan | KeepforError | OSError:
+    """A store's plan, with a bar if it takes long; or what kept it from being made.
+
+    That one store cannot be read is handed back, for it does not keep the others from being.
+    """
+    try:
+        store, policy = run.store(name), policy_of(run.settings(name))
+        with run.out.progress(f"Reading {name}") as progress:
+            return plans.build(store, policy, moment, name=name, progress=progress)
+    except (KeepforError, OSError) as problem:
+        return problem
 
 
 def described(plan: Plan, policy: str) -> list[Block]:
     """A plan for people."""
-    survey = plan.survey
+    survey, heading = plan.survey, Heading(plan.store, (plan.kind, plan.target))
     if not plan.exists:
-        return [*heading(plan), Line("  There is nothing there yet.", "faint")]
+        return [heading, Line("  There is nothing there yet.", "faint")]
     total = Line(f"  Nothing would go of {rows(survey.scanned, plan.kind)}.", "good")
     if survey.applied:
         of = rows(survey.scanned, plan.kind)
         total = Line(f"  {number(survey.applied)} of {of} would go.", "warn")
-    facts = [Fact("policy", policy), *_cutoff(plan), *counted(survey, plan.kind), _breaker(plan)]
+    facts = [Fact("policy", policy), _cutoff(plan), *counted(survey, plan.kind), _breaker(plan)]
     facts += [Fact("note", note, "warn") for note in survey.notes]
-    return [*heading(plan), total, Line(), Facts(facts), *_going(plan)]
+    return [heading, total, Line(), Facts(facts), *_going(plan)]
 
 
 def _going(plan: Plan) -> list[Block]:
@@ -117,11 +122,6 @@ def _reason(said: Decision) -> str:
             return said.reason
 
 
-def heading(plan: Plan) -> list[Block]:
-    """What says which store it is."""
-    return [Heading(plan.store, (plan.kind, plan.target))]
-
-
 def counted(tally: Tally, kind: str) -> list[Fact]:
     """The counts of a look at a store, or of a sweep of it."""
     unreadable = [Fact("unreadable", number(tally.unreadable))] if kind == "ledger" else []
@@ -142,10 +142,10 @@ def counted(tally: Tally, kind: str) -> list[Fact]:
     return facts
 
 
-def _cutoff(plan: Plan) -> list[Fact]:
+def _cutoff(plan: Plan) -> Fact:
     judged = f"judged at {instant(plan.now)}"
     cutoff = plan.survey.cutoff
-    return [Fact("cutoff", f"{instant(cutoff)}, {judged}" if cutoff else f"none, {judged}")]
+    return Fact("cutoff", f"{instant(cutoff) if cutoff else 'none'}, {judged}")
 
 
 def _kept(tally: Tally) -> str:
@@ -156,8 +156,7 @@ def _kept(tally: Tally) -> str:
 def _breaker(plan: Plan) -> Fact:
     if plan.breaker is None:
         return Fact("breaker", "off")
-    share = plan.deletes / plan.survey.scanned if plan.survey.scanned else 0
-    allowed = f"{share:.1%} would go, and {plan.breaker:.0%} may"
+    allowed = f"{plan.share:.1%} would go, and {plan.breaker:.0%} may"
     if plan.trips_breaker:
         return Fact("breaker", f"holds it back: {allowed}; --force passes it", "bad")
     return Fact("breaker", f"lets it pass: {allowed}")

@@ -20,7 +20,6 @@ from keepfor.config.standing import (
     in_words,
     leftovers,
 )
-from keepfor.errors import KeepforError
 from keepfor.history import Window, window
 from keepfor.plan import Plan
 from keepfor.times import DAY
@@ -47,13 +46,11 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
     targets = {name: run.store(name).target for name in names}
     last = latest(run.trail.records(), set(targets.values()))
     for name in names:
-        try:
-            plan = build(run, name, run.clock())
-        except (KeepforError, OSError) as problem:
-            run.warn(problem)
-            code = getattr(problem, "exit_code", codes.FAILED)
-            exit_codes.append(code)
-            documents.append({"store": name, "error": error(problem, code)})
+        plan = build(run, name, run.clock())
+        if isinstance(plan, Exception):
+            run.warn(plan)
+            exit_codes.append(codes.of(plan))
+            documents.append({"store": name, "error": error(plan)})
             continue
         held, left, swept = window(plan.survey), leftovers(run.store(name)), last.get(plan.target)
         settings = run.settings(name)
@@ -82,13 +79,11 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
     found_traps = traps(run.config)
     for name in run.names(wanted):
         settings = run.settings(name)
-        try:
-            plan = build(run, name, run.clock())
-        except (KeepforError, OSError) as problem:
-            code = getattr(problem, "exit_code", codes.FAILED)
-            exit_codes.append(code)
-            documents.append({"store": name, "ok": False, "error": error(problem, code)})
-            lines.append(Line(f"{name}: {problem}", "bad"))
+        plan = build(run, name, run.clock())
+        if isinstance(plan, Exception):
+            exit_codes.append(codes.of(plan))
+            documents.append({"store": name, "ok": False, "error": error(plan)})
+            lines.append(Line(f"{name}: {plan}", "bad"))
             continue
         left = leftovers(run.store(name))
         found = findings(name, settings, plan, left, found_traps.get(name, []))
@@ -99,7 +94,7 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
             {
                 "store": name,
                 "ok": code == codes.DONE,
-                "lag": window(plan.survey).lag,
+                "lag": plan.survey.lag,
                 "grace": settings.tolerance,
                 "findings": found,
                 "error": None,

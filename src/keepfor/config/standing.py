@@ -12,7 +12,6 @@ import msgspec
 
 from keepfor.config.models import Runs, Store
 from keepfor.errors import StoreError
-from keepfor.history import lag
 from keepfor.items import noun
 from keepfor.plan import Plan
 from keepfor.policy.lint import Trap
@@ -112,7 +111,7 @@ def findings(
         Finding(problem="trap", exit_code=2, what=f"{trap.rule}: {trap.what}", fix=trap.fix)
         for trap in traps
     ]
-    late = lag(plan.survey)
+    late = plan.survey.lag
     if late > store.tolerance:
         found.append(_of_lag(name, store, late, plan.trips_breaker))
     if plan.trips_breaker:

@@ -300,6 +300,8 @@ class _Sieve:
         survey.oldest, survey.newest, survey.due = (
             moment and to_utc(moment, UTC) for moment in (survey.oldest, survey.newest, survey.due)
         )
+        if survey.due and survey.cutoff:
+            survey.lag = survey.cutoff - survey.due
         survey.bytes_before = size
         # Blank lines go with a rewrite, and stay where there is none.
         survey.bytes_after = self.kept_bytes + unfinished if survey.applied else size
