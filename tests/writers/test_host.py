@@ -167,6 +167,28 @@ def test_an_append_does_not_wait_for_another_prune(
     assert [type(attempt) for attempt in prunes] == [StoreBusy]
 
 
+def test_a_writer_that_never_lets_go_costs_50_milliseconds_at_most(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A drain waits for a writer that holds the file open for no more than that, all told.
+
+    What that writer writes afterwards is brought over by the next prune.
+    """
+    write(path, [EXPIRED, *FRESH])
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(time, "monotonic", lambda: sum(slept))
+    ledger = Ledger(path, keep_for="90d", clock=clock)
+    late = ago(1, n=7)
+    with path.open("ab", buffering=0) as writer:
+        ledger.append(LAST)
+        assert rows(path) == [*FRESH, LAST]
+        assert sum(slept) < 0.052
+        writer.write(line(late))
+    ledger.prune()
+    assert rows(path) == [*FRESH, LAST, late]
+
+
 SIGNALLED = """
 import os, signal, sys, threading
 from keepfor import Ledger
