@@ -13,7 +13,7 @@ import msgspec
 
 from keepfor.counting import BY_CEILING, BY_RULE
 from keepfor.errors import BreakerTripped, KeepforError, PlanSpent, PlanStale
-from keepfor.items import Outcome, Report, Survey, Tally, Terms
+from keepfor.items import Decision, Outcome, Report, Survey, Tally, Terms
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
 from keepfor.policy.rules import Policy, terms
@@ -199,19 +199,31 @@ def _apply_items(
     present = {(decision.id, decision.action) for decision in fresh.decisions}
     standing = [decision for decision in planned if (decision.id, decision.action) in present]
     outcomes = [
-        Outcome(
-            id=decision.id,
-            action=decision.action,
-            reason=decision.reason,
-            result="skipped",
-            why="a plan made now would not do this",
-        )
+        _not_done(decision, "skipped", "a plan made now would not do this")
         for decision in planned
         if (decision.id, decision.action) not in present
     ]
-    if standing:
-        begin()
-        outcomes += store.apply(standing)
+    try:
+        if standing:
+            begin()
+            outcomes.extend(store.apply(standing))
+    finally:
+        told = {outcome.id for outcome in outcomes}
+        outcomes += [
+            _not_done(decision, "failed", "the sweep ended before it")
+            for decision in standing
+            if decision.id not in told
+        ]
+        _count_items(plan, planned, outcomes, report)
+
+
+def _not_done(said: Decision, result: Literal["skipped", "failed"], why: str) -> Outcome:
+    return Outcome(id=said.id, action=said.action, reason=said.reason, result=result, why=why)
+
+
+def _count_items(
+    plan: Plan, planned: list[Decision], outcomes: list[Outcome], report: Report
+) -> None:
     results = Counter(outcome.result for outcome in outcomes)
     done = [outcome for outcome in outcomes if outcome.result == "applied"]
     gone = [outcome for outcome in done if outcome.action == "delete"]
