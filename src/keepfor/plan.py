@@ -147,7 +147,7 @@ def load(path: Path) -> Plan:
     """
     try:
         raw: Any = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise _not_a_plan(path, error) from error
     if isinstance(raw, dict) and raw.get("format", FORMAT) != FORMAT:
         raise PlanStale(
