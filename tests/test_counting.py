@@ -86,6 +86,39 @@ def test_bytes_are_overdue_since_they_were_too_many() -> None:
     assert survey([*items, item("e", None)], max_bytes=25).lag == 8 * HOUR
 
 
+def test_a_cutoff_is_told_where_one_rule_says_it_of_all() -> None:
+    """With one rule by age there is one instant before which items go; else there is none."""
+    old = Rule(name="old", max_age=48 * HOUR, action="delete")
+    assert survey([], rules=(old,)).cutoff == NOW - 48 * HOUR
+    for rules in [
+        (),
+        (old, Rule(name="older", max_age=50 * HOUR, action="delete")),
+        (Rule(name="stale", max_age=48 * HOUR, action="flag"),),
+        (Rule(name="runs", max_age=48 * HOUR, action="delete", type="run"),),
+        (Rule(name="unused", max_age=48 * HOUR, max_unused=HOUR, action="delete"),),
+        (Rule(name="unused", max_unused=48 * HOUR, action="delete"),),
+    ]:
+        assert survey([], rules=rules).cutoff is None
+
+
+def test_each_reason_to_stay_is_named() -> None:
+    """A ceiling that is not met says of everything that is out of its reach what put it there."""
+    items = [item("a", 90), item("b", 80), item("c", 70), item("d", 60), item("e", None)]
+    pin = Rule(name="pin", max_age=85 * HOUR, action="keep")
+    spare = Rule(name="spare", max_unused=75 * HOUR, action="delete")
+    held_to = Policy(rules=(pin, spare), max_count=1, keep_last=1)
+    decisions = decide(held_to, items, NOW, {"c": "cited"})
+    (note,) = counted(held_to, items, decisions, NOW).notes
+    because = "1 held by keep_last, 1 pinned, 1 spared, 1 of unknown age, 1 not to be touched now"
+    assert note == f"still 4 over max_count: {because}"
+
+
+def test_every_item_has_its_decision() -> None:
+    """Items and decisions that do not match are a mistake, not a shorter plan."""
+    with pytest.raises(ValueError, match="shorter"):
+        counted(Policy(), [item("a", 1)], [], NOW)
+
+
 @pytest.mark.parametrize(
     ("items", "policy", "note"),
     [

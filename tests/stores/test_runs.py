@@ -285,6 +285,41 @@ def test_local_names_are_read_in_their_zone(folder: Path, time: str | None) -> N
         assert instant == Known(datetime(2026, 10, 25, 1, 30, tzinfo=UTC), "name")
 
 
+def test_local_names_of_one_shape_are_not_taken_for_instants(folder: Path) -> None:
+    """Where an hour is left out, a name in it is later than one after it."""
+    # 02:30 of that day does not exist, and stands for 01:30 UTC; 03:00 is 01:00 UTC.
+    for name in ["r-2026-03-29T02_30_00", "r-2026-03-29T03_00_00"]:
+        run(folder, name)
+    store = runs_at(folder, zone=ZoneInfo("Europe/Berlin"))
+    assert store.recent(1) == [{"runId": "r-2026-03-29T02_30_00"}]
+    assert goes(planned(store, max_count=1)) == ["r-2026-03-29T03_00_00"]
+
+
+def test_local_times_of_entries_are_read_in_their_zone(folder: Path) -> None:
+    """The zone that is set holds for the field of an entry too: two hours ahead in July."""
+    run(folder, "a", {"at": "2026-07-25T23:00:00"})
+    store = runs_at(folder, time="at", zone=ZoneInfo("Europe/Berlin"))
+    assert scanned(store)["a"].instant == Known(datetime(2026, 7, 25, 21, tzinfo=UTC), "at")
+
+
+def test_an_mtime_is_read_to_the_microsecond(folder: Path) -> None:
+    """What mtime says is what the file system says, no more and no less."""
+    path = run(folder, "a")
+    os.utime(path, ns=(0, 1_784_088_000_123_456_789))
+    instant = datetime(2026, 7, 15, 4, 0, 0, 123456, tzinfo=UTC)
+    assert scanned(runs_at(folder))["a"].instant == Known(instant, "mtime")
+
+
+def test_what_has_no_age_counts_as_the_newest(folder: Path) -> None:
+    """What a prune would never take stands before all that it could take, also where it is read."""
+    run(folder, "a", {"runId": "a", "at": "2026-07-25"})
+    run(folder, "b", {"runId": "b"})
+    run(folder, "c", {"runId": "c", "at": "1969-07-25"})
+    store = runs_at(folder, time="at")
+    assert [entry["runId"] for entry in store.recent(3)] == ["b", "a", "c"]
+    assert goes(planned(store, max_count=2)) == ["c"]
+
+
 STAMPED = st.integers(0, 9).map(lambda hour: f"r-2026-07-25T{hour:02}_00_00Z")
 NAMES = st.one_of(STAMPED, STAMPED.map(lambda name: f"{name}-x"), st.sampled_from("abcdef"))
 

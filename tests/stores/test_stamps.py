@@ -26,7 +26,10 @@ def at(text: str) -> Known:
         ("2026-07-25T23_00_00.123456_00_00", "2026-07-25T23:00:00.123456"),
         ("2026-07-25T23_00_00_02_00", "2026-07-25T21:00:00"),
         ("2026-07-25T23_00_00-02:30", "2026-07-26T01:30:00"),
+        ("2026-07-25T23_00_00-02_30", "2026-07-26T01:30:00"),
+        ("2026-07-25T23_00_00+02_00", "2026-07-25T21:00:00"),
         ("2026-07-25T23_00_00-1234-abc", "2026-07-25T23:00:00"),
+        ("2026-07-25t23_00_00z", "2026-07-25T23:00:00"),
         ("2026-07-25 23:00:00,5", "2026-07-25T23:00:00.5"),
         ("2026-07-25 23_00_00_123", "2026-07-25T23:00:00.123"),
         ("run-2026-07-25-23-00-00-a1", "2026-07-25T23:00:00"),
@@ -63,6 +66,11 @@ def test_a_timestamp_in_a_name_is_read(name: str, instant: str) -> None:
 def test_what_is_no_timestamp_is_not_taken_for_one(name: str) -> None:
     """Numbers, hashes and days that never were are no instants: nothing is guessed from a name."""
     assert isinstance(stamp(name), Unknown)
+
+
+def test_a_name_without_one_says_so() -> None:
+    """Why a run is of unknown age is for a person to read."""
+    assert stamp("rem-42") == Unknown("the name carries no timestamp")
 
 
 def test_a_local_time_is_read_in_its_zone() -> None:
