@@ -90,7 +90,8 @@ class WrongRunTime(StoreError):
 
 
 class StoreChanged(StoreError):
-    """{path} is no longer the file that was looked at ({why})."""
+    """{path} is no longer the file that was looked at ({why}). Nothing was done; look again with
+    `keepfor plan`."""
 
     exit_code = 6
 

@@ -160,7 +160,7 @@ class Survey(Tally, kw_only=True):
         below: rows whose key is less go; None when none does.
         cutoff: the part of it that age alone explains.
         extent: what was covered; None when nothing is there yet.
-        lag: how long the oldest of what would go now has been due.
+        lag: how long the oldest of what would go now has been due, by age or above a ceiling.
         notes: what a person should know of it.
     """
 

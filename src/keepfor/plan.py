@@ -164,8 +164,9 @@ def load(path: Path) -> Plan:
 
 
 def _not_a_plan(path: Path, error: Exception) -> ConfigError:
+    why = "there is no such file" if isinstance(error, FileNotFoundError) else error
     return ConfigError(
-        where=path, what=f"this is not a plan ({error}).", fix="Make one with `keepfor plan -o`."
+        where=path, what=f"this is not a plan ({why}).", fix="Make one with `keepfor plan -o`."
     )
 
 

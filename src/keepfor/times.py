@@ -167,8 +167,8 @@ def parse_now(value: datetime | str) -> datetime:
     match parse_instant(value, source="now"):
         case Known(instant):
             return instant
-        case Unknown(why):
-            raise BadInstant(value=value, why=why)
+        case Unknown():
+            raise BadInstant(value=value, why="it is neither a date nor an instant")
 
 
 def load_timezone(name: str) -> tzinfo:

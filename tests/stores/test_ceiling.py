@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepfor.items import Key
+from keepfor.plan import build
 from keepfor.stores import ceiling, files, sift
 from keepfor.stores.ceiling import find_below, newest_key
+from keepfor.stores.ledger import ledger_at
 from keepfor.stores.rows import RowFormat
-from tests.stores.build import CUTOFF, policy, pruned, row, write
+from tests.stores.build import CUTOFF, NOW, policy, pruned, row, write
 
 FIRST = Key(datetime.min.replace(tzinfo=UTC))
 FOREVER = "9999-12-31"
@@ -164,3 +166,13 @@ def test_the_smallest_ceiling_leaves_nothing(tmp_path: Path) -> None:
     write(path, [row()] * 3)
     assert pruned(path, policy(max_bytes=1)).over_ceiling == 3
     assert path.read_bytes() == b""
+
+
+def test_a_ledger_lags_since_it_grew_above_its_ceiling(tmp_path: Path) -> None:
+    """Rows of 25 July, one for each hour: the third stands above a ceiling of two and a half."""
+    path = tmp_path / "ledger"
+    line = row("2026-07-25T10:00:00Z")
+    write(path, [row(f"2026-07-25T{hour}:00:00Z") for hour in range(10, 20)])
+    seen = build(ledger_at(path), policy(None, max_bytes=len(line) * 5 // 2), NOW, name="l")
+    # From noon (the first row that is wholly above is that of 13:00) to midnight.
+    assert seen.survey.lag == timedelta(hours=11)

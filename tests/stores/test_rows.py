@@ -16,7 +16,7 @@ from keepfor.stores.rows import (
     batch_reader,
     read_row,
     rows_of,
-    time_fields,
+    time_hint,
     without_blanks,
 )
 from tests.stores.build import CUTOFF, by
@@ -289,11 +289,26 @@ def test_rows_are_read_at_once_where_nothing_is_in_the_way() -> None:
     assert (first.position, first.span and first.span[0]) == (7, ON)
 
 
-def test_fields_that_would_do_are_named() -> None:
-    """For the message about a wrong field: those whose value can be read as a time."""
-    line = b'{"a": "2026-04-27", "b": 1777248000, "c": "x", "d": {"ts": "2026-04-27"}, "e": 5}'
-    assert time_fields(line, RowFormat()) == ["a", "b"]
-    assert time_fields(b"", RowFormat()) == []
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b'{"a": "2026-04-27", "b": 1777248000, "c": "x", "d": {"ts": 1}, "e": 5}', "'a' and 'b'"),
+        (b'{"ts": 1777248000}', "holds 1777248000 there: write `unit: s`"),
+        (b'{"ts": 1777248000123}', "write `unit: ms`"),
+        (b'{"ts": 1777248000123456}', "write `unit: us`"),
+        (b'{"ts": 1777248000123456789}', "write `unit: ns`"),
+        (b'{"ts": "27.04.2026"}', "'27.04.2026' there, which is not ISO 8601"),
+    ],
+)
+def test_a_message_says_what_stands_where_the_time_should(line: bytes, said: str) -> None:
+    """Who set the wrong field or unit is told what to write instead."""
+    assert said in time_hint(line, RowFormat())
+
+
+@pytest.mark.parametrize("line", [b"", b'{"c": "x", "e": 5}', b'{"ts": true}'])
+def test_a_message_says_nothing_that_it_does_not_know(line: bytes) -> None:
+    """Where nothing looks like a time, there is no hint."""
+    assert time_hint(line, RowFormat()) == ""
 
 
 def test_blank_lines_are_taken_out() -> None:

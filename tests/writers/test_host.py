@@ -227,3 +227,30 @@ def test_no_signal_reaches_the_program(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "received\n", "")
     assert rows(tmp_path / "ledger.jsonl") == [{"ts": "2026-07-25T00:00:00Z"}]
+
+
+def test_a_row_that_will_not_last_is_told_once(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A row without a usable time is written, and the log says at once what becomes of it."""
+    ledger = Ledger(path, keep_for="90d")
+    ledger.append({"tss": "2026-07-26T00:00:00Z"})
+    ledger.append({"ts": 1785024000})
+    assert [record.getMessage() for record in caplog.records if "goes with" in record.msg] == [
+        f"a row for {path} goes with its next prune: ts is missing"
+    ]
+    caplog.clear()
+    Ledger(path, keep_for="90d", unreadable="keep").append({"tss": 1})
+    assert not [record for record in caplog.records if "goes with" in record.msg]
+
+
+def test_a_prune_by_an_append_is_logged(
+    path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What went at the write site is said where the program looks: one line, at level INFO."""
+    caplog.set_level("INFO", "keepfor")
+    write(path, [ago(100), ago(1), "debris"])
+    Ledger(path, keep_for="90d", clock=clock).append(ago(0))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"pruned {path}: 1 expired, 1 unreadable, 0 over the ceiling, 2 kept"
+    ]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from keepfor import plan as plans
@@ -60,7 +61,7 @@ def plan(
         documents.append({**of_plan(plan), "policy": policy, "error": None})
     if output is not None and made:
         plans.save(made[0], output)
-        run.out.show(Line(f"Saved. To carry it out: keepfor apply {output}", "command"))
+        run.out.show(Line(f"Saved. To carry it out: keepfor apply {quote(str(output))}", "command"))
     saved = str(output) if output is not None and made else None
     facts = {"saved": saved, "stores": documents}
     return Answer(verb="plan", facts=facts, exit_code=codes.gravest(exit_codes))

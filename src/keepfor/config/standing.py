@@ -46,7 +46,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         fix: what to do now.
     """
 
-    problem: Literal["trap", "lag", "breaker", "leftover", "held", "unbounded"]
+    problem: Literal["trap", "lag", "breaker", "leftover", "held", "missing", "unbounded"]
     exit_code: int
     what: str
     fix: str
@@ -125,6 +125,11 @@ def findings(
                 f"`keepfor apply {name} --force`.",
             )
         )
+    folder = os.path.dirname(store.path)
+    if not os.path.isdir(folder):
+        what = f"nothing is there yet, not even its folder {folder}."
+        fix = "See that the path is right; the first append makes the folder."
+        found.append(Finding(problem="missing", exit_code=0, what=what, fix=fix))
     if slow := degraded(store):
         fix = "Give it `max_count` or `keep_for`, or clear it by hand."
         found.append(Finding(problem="unbounded", exit_code=0, what=slow, fix=fix))

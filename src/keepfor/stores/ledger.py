@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
@@ -17,12 +17,16 @@ from keepfor.stores import files, replace
 from keepfor.stores.base import Progress
 from keepfor.stores.ceiling import find_below, newest_key
 from keepfor.stores.ids import escape
-from keepfor.stores.rows import RowFormat
+from keepfor.stores.rows import RowFormat, read_row
 from keepfor.stores.sift import Copy, sift
 from keepfor.times import DAY
 
 #: How many bytes of a ledger's beginning tell whether it is the same one still.
 _BEGINNING = 4096
+
+
+#: How many bytes at a ceiling hold a row that tells when the ledger grew above it.
+_ENOUGH = 1 << 16
 
 
 class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +92,8 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
             if below != survey.below:
                 survey.below = below
                 seen = self._sift(descriptor, survey, terms, progress)
+            if seen.over_ceiling and terms.ceiling is not None:
+                seen.lag = max(seen.lag, self._above_since(descriptor, terms.ceiling, terms.now))
             return _noted(seen, terms)
 
     def aim(self, terms: Terms) -> Survey:
@@ -118,13 +124,14 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
                 return Survey(cutoff=survey.cutoff)
             if descriptor is None:
                 raise StoreChanged(path=self.path, why="it is gone")
-            self._check_same(descriptor, survey.extent)
+            extent = survey.extent
+            self._check_same(descriptor, extent)
             copy = Copy(self.path, descriptor)
             try:
                 done = self._sift(descriptor, survey, terms, progress, copy)
                 if done.applied and (accept is None or accept(done)):
                     done = _noted(done, terms)
-                    done.notes += copy.put_in_place()
+                    done.notes += copy.put_in_place(lambda: self._check_same(descriptor, extent))
                     return done
             finally:
                 copy.discard()
@@ -172,6 +179,13 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
             floor = newest_key(descriptor, extent.end, self.form, terms.keep_last)
             below = min(below, floor) if floor else None
         return below
+
+    def _above_since(self, descriptor: int, ceiling: int, now: datetime) -> timedelta:
+        """How long ago the first row was written that stands wholly above the ceiling."""
+        rows = os.pread(descriptor, _ENOUGH, max(0, ceiling - 1)).split(b"\n")[1:-1]
+        written = (read_row(row, self.form) for row in rows)
+        first = next((at for at in written if isinstance(at, datetime)), now)
+        return max(now - first, timedelta())
 
     def _sift(
         self,

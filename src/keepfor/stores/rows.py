@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from keepfor.times import Known, Unknown, instant_of, parse_instant, to_utc
+from keepfor.times import UNITS, Known, Unknown, instant_of, parse_instant, to_utc
 
 #: The fast decoder rounds to a microsecond where `fromisoformat` truncates.
 ROUNDING = timedelta(microseconds=1)
@@ -157,16 +157,34 @@ def without_blanks(data: bytes) -> bytes:
     return b"".join([line + b"\n" for line in _lines(data) if not _is_blank(line)])
 
 
-def time_fields(line: bytes, form: RowFormat) -> list[str]:
-    """The top-level fields of a row that would do as its time, to put in a message."""
+def time_hint(line: bytes, form: RowFormat) -> str:
+    """What a row that has no usable time holds in its place, and what to write then."""
     if not line:
-        return []
-    row = load_row(line)
-    return [
-        key
-        for key, value in row.items()
-        if isinstance(parse_instant(value, source=key, zone=form.zone, unit="s"), Known)
-    ]
+        return ""
+    row = value = load_row(line)
+    for key in form.field.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, int | float) and (unit := _likely_unit(value)):
+        return f"; a row here holds {value} there: write `unit: {unit}`"
+    if isinstance(value, str):
+        return f"; a row here holds {value[:40]!r} there, which is not ISO 8601"
+    fields = [key for key, held in row.items() if _likely_unit(held) or _is_time(held, form)]
+    return f"; a row here has a time in {' and '.join(map(repr, fields))}" if fields else ""
+
+
+def _likely_unit(value: object) -> str | None:
+    """The unit in which a number is a time of these decades."""
+    if not isinstance(value, int | float):
+        return None
+    for unit in UNITS:
+        instant = parse_instant(value, source="", unit=unit)
+        if isinstance(instant, Known) and 2000 <= instant.instant.year < 2100:
+            return unit
+    return None
+
+
+def _is_time(value: object, form: RowFormat) -> bool:
+    return isinstance(parse_instant(value, source="", zone=form.zone), Known)
 
 
 def _is_blank(line: bytes) -> bool:

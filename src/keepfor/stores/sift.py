@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ from keepfor.stores.rows import (
     RowFormat,
     batch_reader,
     rows_of,
-    time_fields,
+    time_hint,
     without_blanks,
 )
 from keepfor.times import to_utc
@@ -113,15 +113,16 @@ class Copy:
                 os.posix_fadvise(new, self._flushed, fresh, os.POSIX_FADV_DONTNEED)
             self._flushed = self._written
 
-    def put_in_place(self) -> list[str]:
+    def put_in_place(self, check: Callable[[], None]) -> list[str]:
         """Replace the ledger by the copy, and drain into it what came meanwhile.
+
+        Parameters:
+            check: raises where the ledger is no longer the one that was copied.
 
         Returns:
             What a person should know of it.
         """
         notes = []
-        if os.fstat(self._source).st_size < self._copied:
-            raise StoreChanged(path=self._path, why="it has become shorter")
         if os.fstat(self._source).st_nlink > 1:
             notes.append("another name of the same file (a hard link) still holds the old rows")
         size = replace.size_at_rest(self._source)
@@ -130,6 +131,11 @@ class Copy:
             self.keep(self._copied, size)
         assert self._new is not None
         self._hand_over(self._new)
+        os.fsync(self._new)
+        # As late as can be: to empty a ledger is how it is rotated under writers that hold it open.
+        check()
+        if os.fstat(self._source).st_size < self._copied:
+            raise StoreChanged(path=self._path, why="it has become shorter")
         new, self._new = self._new, None
         if old := replace.swap(self._path, self._source, new, self._copied):
             notes.append(
@@ -281,13 +287,12 @@ class _Sieve:
         objects = self.timed + self.timeless
         none = not self.timed and (self.timeless or self.debris)
         if none or (self.timeless > _STRAYS and 2 * self.timeless > objects):
-            hint = " and ".join(repr(field) for field in time_fields(self.stray, self.form))
             raise WrongTimeField(
                 path=path,
                 without=self.timeless + (self.debris if none else 0),
                 objects=objects + (self.debris if none else 0),
                 field=self.form.field,
-                seen=f"; a row here has a time in {hint}" if hint else "",
+                seen=time_hint(self.stray, self.form),
             )
 
     def total(self, size: int, unfinished: int) -> Survey:
@@ -302,6 +307,12 @@ class _Sieve:
         )
         if survey.due and survey.cutoff:
             survey.lag = survey.cutoff - survey.due
+        if self.timeless and survey.unreadable:
+            survey.notes.append(
+                f"{self.timeless} of the unreadable rows are JSON without a usable time in "
+                f"{self.form.field!r}{time_hint(self.stray, self.form)} "
+                "(`unreadable: keep` lets them stay)"
+            )
         survey.bytes_before = size
         # Blank lines go with a rewrite, and stay where there is none.
         survey.bytes_after = self.kept_bytes + unfinished if survey.applied else size

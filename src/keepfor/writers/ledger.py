@@ -111,13 +111,14 @@ class Ledger:
         #: The first line as it was last read, and whether and when it expires.
         self._first: tuple[bytes, datetime | None] = (b"", None)
         self._attempt: _Attempt | None = None
+        self._warned = False
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write a row at the end, in one write, and prune if the oldest row has expired.
 
         Parameters:
-            row: what `json.dumps` takes; its time field should hold its timestamp, for a row
-                without a usable one goes with the next prune.
+            row: what `json.dumps` takes. Its time field must hold its timestamp: a row without a
+                usable one is written and logged as a warning, and goes with the next prune.
 
         Raises:
             OSError, TypeError, ValueError: when the row could not be written, unless the ledger
@@ -125,6 +126,7 @@ class Ledger:
         """
         try:
             data = f"{_encode(row)}\n".encode()
+            self._warn_of_timeless(row)
             descriptor = files.open_for_append(self.path)
             try:
                 start, end = files.append(descriptor, data, self.path)
@@ -222,6 +224,15 @@ class Ledger:
             _log("could not probe %s: %s", self.path, error)
             return False
 
+    def _warn_of_timeless(self, row: Mapping[str, Any]) -> None:
+        """Say so, once, when a row is written that the next prune will take for debris."""
+        if self._warned or self._unreadable == "keep":
+            return
+        instant = instant_of(row, self._time, self._zone, self._unit)
+        if not isinstance(instant, Known):
+            self._warned = True
+            _log("a row for %s goes with its next prune: %s", self.path, instant.why)
+
     def _read_first(self, descriptor: int) -> tuple[bytes, datetime | None]:
         line = b""
         for size in (_FIRST_READ, _LONGEST_FIRST):
@@ -243,9 +254,12 @@ class Ledger:
                 return
             pruned = False
             try:
-                pruned = bool(self._prune(now, reach=reach, unattended=True, wait=0.0).applied)
+                report = self._prune(now, reach=reach, unattended=True, wait=0.0)
+                pruned = bool(report.applied)
             finally:
                 self._remember(now, pruned)
+            if report.applied or report.notes:
+                _log_report(report)
         except Exception as error:  # noqa: BLE001 - housekeeping never hurts the host
             _log("could not prune %s: %s", self.path, error)
 
@@ -330,6 +344,20 @@ def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None
 
 def _bad(name: str, value: object, noun: str, fix: str) -> ConfigError:
     return ConfigError(where=name, what=f"{value!r} is no {noun}.", fix=f"Write {fix}.")
+
+
+def _log_report(report: Report) -> None:
+    import logging
+
+    logging.getLogger("keepfor").info(
+        "pruned %s: %d expired, %d unreadable, %d over the ceiling, %d kept%s",
+        report.target,
+        report.expired,
+        report.unreadable,
+        report.over_ceiling,
+        report.kept,
+        "".join(f"; {note}" for note in report.notes),
+    )
 
 
 def _log(message: str, *facts: object) -> None:
