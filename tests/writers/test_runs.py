@@ -705,3 +705,14 @@ def test_errors_of_ours_are_one_family() -> None:
     assert issubclass(BadRunId, ValueError)
     assert issubclass(BadRunId, KeepforError)
     assert runfiles.SUFFIX == ".jsonl"
+
+
+def test_a_directory_whose_name_is_not_utf8_is_bounded(tmp_path: Path) -> None:
+    """A directory may be called anything that the file system takes; its name is escaped."""
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    runs = RunDirectory(folder, max_count=1)
+    for day in "01", "02":
+        runs.append(f"run-2026-07-{day}T00:00:00Z", {"outcome": "done"})
+    report = runs.prune(now=NOW)
+    assert report.target == str(tmp_path / "caf\\xe9")
+    assert (runs.plan(now=NOW).deletes, len(os.listdir(folder))) == (0, 1)

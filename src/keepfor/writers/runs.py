@@ -130,7 +130,7 @@ class RunDirectory:
                 self._claim(descriptor, name, run_id, entry, len(data))
             elif (owner := self._owner(descriptor, name)) not in (None, run_id):
                 raise BadRunId(run=run_id, why=f"the file {name} belongs to the run {owner!r}")
-            files.append(descriptor, data)
+            files.append(descriptor, data, self.path)
         finally:
             files.close(descriptor)
         # Only a new file can take a directory over its bounds.
@@ -156,7 +156,8 @@ class RunDirectory:
         """
         from keepfor import plan
 
-        return plan.build(self._store(), self._policy(), self._moment(now), name=self.path)
+        store = self._store()
+        return plan.build(store, self._policy(), self._moment(now), name=store.target)
 
     def prune(self, now: datetime | str | None = None) -> Report:
         """Remove the runs that are past their time, and the oldest above the bound.
@@ -194,8 +195,9 @@ class RunDirectory:
     def _prune(self, now: datetime, **how: Any) -> Report:
         from keepfor import sweep
 
+        store = self._store()
         return sweep.prune_items(
-            self._store(), self._policy(), now, name=self.path, trail=self._trail, **how
+            store, self._policy(), now, name=store.target, trail=self._trail, **how
         )
 
     def _open(self, name: str, run_id: str) -> int:
