@@ -24,8 +24,9 @@ import time
 
 import msgspec
 
-from keepfor.errors import CannotReplace
+from keepfor.errors import CannotReplace, StoreChanged
 from keepfor.stores import files
+from keepfor.stores.rows import load_row
 
 #: How long a drain waits for writers to close the old file, in seconds.
 PATIENCE = 0.05
@@ -67,15 +68,19 @@ def leftovers(path: str) -> list[OldFile]:
     """The replaced files of a ledger that still hold rows of its writers; reads only."""
     prefix = beside(path, "old.")
     folder, start = os.path.split(prefix)
-    pattern = re.compile(re.escape(start) + r"\d+\.(\d+)(?:\.(\d+)\.(\d+))?")
+    # No offset has more digits; what has is none of ours.
+    number = "([0-9]{1,18})"
+    pattern = re.compile(rf"{re.escape(start)}[0-9]+\.{number}(?:\.{number}\.{number})?")
     found = []
     with os.scandir(folder or ".") as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             match = pattern.fullmatch(entry.name)
             if match and entry.is_file(follow_symlinks=False):
-                copied, end, landing = (int(part) if part else None for part in match.groups())
+                copied = int(match[1])
+                end, landing = (int(part) if part else None for part in match.groups()[1:])
                 name = os.path.join(folder, entry.name)
-                found.append(OldFile(path=name, copied=copied or 0, end=end, landing=landing))
+                if end is None or copied <= end:
+                    found.append(OldFile(path=name, copied=copied, end=end, landing=landing))
     return found
 
 
@@ -125,25 +130,32 @@ def swap(path: str, old: int, new: int, copied: int) -> OldFile | None:
     Parameters:
         path: the ledger, locked.
         old: its descriptor.
-        new: the copy's, from `create`; it is closed.
+        new: the copy's, from `create`, on disk already; it is closed.
         copied: the offset in the old file up to which the copy speaks for it.
 
     Returns:
         The old file, if a writer may hold it open still.
+
+    Raises:
+        StoreChanged: when another file was put in the ledger's place meanwhile.
     """
     name = beside(path, f"old.{os.fstat(old).st_ino}.{copied}")
     try:
-        os.fsync(new)
         # Whoever prunes next locks this inode, and must find us at work from the first moment.
         fcntl.flock(new, fcntl.LOCK_EX)
         os.link(path, name)
+        if not files.same_file(old, name):
+            # Rotated away: the rows of the file that stands there now are in no copy.
+            raise StoreChanged(path=path, why="another file stands there now")
         os.rename(beside(path, "new"), path)
-    except BaseException:
+    except BaseException as error:
         if files.same_file(new, path):
             # An interrupt, right after the rename: the next prune drains the old file.
             files.close(new)
         else:
-            _unlink(name)
+            # What had that name already is none of ours.
+            if not isinstance(error, FileExistsError):
+                _unlink(name)
             discard(path, new)
         raise
     undrained = OldFile(path=name, copied=copied)
@@ -177,12 +189,15 @@ def drain(path: str, descriptor: int, old: OldFile, patience: float = 0.0) -> Ol
         # Twice, since an opener that looked the path up before the rename may come in between.
         for again in (True, False):
             end = size_at_rest(descriptor, until)
+            size = os.fstat(descriptor).st_size if end is None else end
+            if size < old.copied:
+                # Somebody emptied it after it was copied: what stands there now came later.
+                _rename(old, 0)
             if end is None:
-                size = os.fstat(descriptor).st_size
                 # An unfinished last line stays with its writer.
                 _move(ledger, descriptor, old, files.end_of_lines(descriptor, size, old.copied))
                 os.fsync(ledger)
-                _punch(old)
+                _punch(descriptor, old)
                 return old
             came = end > old.copied
             _move(ledger, descriptor, old, end)
@@ -253,17 +268,38 @@ def _lease(descriptor: int) -> int | None:
 
 
 def _move(ledger: int, descriptor: int, old: OldFile, upto: int) -> None:
+    if upto > old.copied and (start := _start_of_row(descriptor, old.copied, upto)) < old.copied:
+        _rename(old, start)
     while piece := files.read_lines(descriptor, old.copied, upto, _PIECE):
         _rename(old, old.copied, old.copied + len(piece), os.fstat(ledger).st_size)
         files.append(ledger, piece)
         _rename(old, old.copied + len(piece))
 
 
+def _start_of_row(descriptor: int, copied: int, upto: int) -> int:
+    """Where to go on so that no row is cut in two.
+
+    An unfinished last line was copied as it was. Where somebody finished it after that, it is
+    brought over once more, whole; unless what came after it is a row by itself.
+    """
+    start = files.end_of_lines(descriptor, copied)
+    if start == copied:
+        return copied
+    rest = files.read_lines(descriptor, copied, upto, files.BLOCK).partition(b"\n")[0]
+    try:
+        if rest.strip():
+            load_row(rest)
+        return copied
+    except (ValueError, RecursionError):
+        return start
+
+
 def _finish_piece(ledger: int, descriptor: int, old: OldFile) -> None:
     """Find out how much of a piece had landed when the prune that appended it was killed."""
     if old.end is None or old.landing is None:
         return
-    piece = os.pread(descriptor, old.end - old.copied, old.copied)
+    end = min(old.end, os.fstat(descriptor).st_size)
+    piece = os.pread(descriptor, max(0, end - old.copied), old.copied)
     _rename(old, old.copied + _landed(ledger, piece, old.landing))
 
 
@@ -301,9 +337,11 @@ def _rename(old: OldFile, copied: int, end: int | None = None, landing: int | No
     old.path, old.copied, old.end, old.landing = path, copied, end, landing
 
 
-def _punch(old: OldFile) -> None:
+def _punch(source: int, old: OldFile) -> None:
     """Free what was copied, so that no expired row stays on disk for as long as a writer does."""
-    if sys.platform != "linux" or os.lstat(old.path).st_nlink > 1:
+    # The last line feed stays, to tell where the next row begins.
+    length = files.end_of_lines(source, old.copied) - 1
+    if length <= 0 or sys.platform != "linux" or os.lstat(old.path).st_nlink > 1:
         return
     import ctypes
 
@@ -312,7 +350,7 @@ def _punch(old: OldFile) -> None:
     try:
         fallocate = ctypes.CDLL(None).fallocate
         fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
-        fallocate(descriptor, punch_hole | keep_size, 0, old.copied)
+        fallocate(descriptor, punch_hole | keep_size, 0, length)
     finally:
         os.close(descriptor)
 
