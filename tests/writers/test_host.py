@@ -254,3 +254,53 @@ def test_a_prune_by_an_append_is_logged(
     assert [record.getMessage() for record in caplog.records] == [
         f"pruned {path}: 1 expired, 1 unreadable, 0 over the ceiling, 2 kept"
     ]
+
+
+@pytest.mark.parametrize(
+    ("time", "usable"),
+    [
+        ("2026-07-26T00:00:00+00:00", True),
+        ("2026-07-26", True),
+        ("2026-07-26t00:00:00z", True),
+        ("2026-06-30T23:59:60Z", True),
+        ("20260726T000000", True),
+        ("2026-W30-7", True),
+        ("2026-13-26T00:00:00+00:00", False),
+        ("2026-07-26T25:00:00+00:00", False),
+        ("2026-", False),
+        ("2026", False),
+        ("1712011200000", False),
+        ("", False),
+        ("-----", False),
+        (1785024000, False),
+        (None, False),
+        (["2", "0", "2", "6", "-"], False),
+        ({"4": "-"}, False),
+    ],
+)
+def test_a_row_is_warned_of_if_a_prune_would_drop_it(
+    path: Path, clock: Clock, caplog: pytest.LogCaptureFixture, time: Any, usable: bool
+) -> None:
+    """The warning and the prune are of one mind, whatever stands in the time field."""
+    write(path, [ago(0)])
+    ledger = Ledger(path, keep_for="90d", clock=clock)
+    ledger.append({"ts": time})
+    assert len(caplog.records) == (not usable)
+    assert ledger.prune().unreadable == (not usable)
+
+
+def test_a_prune_that_worked_is_nothing_to_warn_of(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A prune whose time cannot be noted on the file, since its file system cannot, is no fault."""
+
+    def unsupported(*args: Any) -> None:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr(os, "setxattr", unsupported, raising=False)
+    write(path, [EXPIRED, *FRESH])
+    Ledger(path, keep_for="90d", clock=clock).append(LAST)
+    assert rows(path) == [*FRESH, LAST]
+    assert [
+        record.levelname for record in caplog.records if record.levelno >= logging.WARNING
+    ] == []

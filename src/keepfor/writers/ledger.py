@@ -228,6 +228,14 @@ class Ledger:
         """Say so, once, when a row is written that the next prune will take for debris."""
         if self._warned or self._unreadable == "keep":
             return
+        try:
+            # As nearly every row tells it; only the others are looked at closely, append by append.
+            text = row[self._time]
+            usual = text[4] == "-" and datetime.fromisoformat(text) is not None
+        except (IndexError, KeyError, TypeError, ValueError):
+            usual = False
+        if usual:
+            return
         instant = instant_of(row, self._time, self._zone, self._unit)
         if not isinstance(instant, Known):
             self._warned = True
