@@ -16,7 +16,7 @@ from keepfor.errors import WrongRunTime
 from keepfor.items import Decision, Item, Outcome
 from keepfor.stores import folders, removal, runfiles, stamps
 from keepfor.stores.base import Progress
-from keepfor.stores.ids import unescape
+from keepfor.stores.ids import escape, unescape
 from keepfor.stores.runfiles import Dating
 from keepfor.times import Instant, Known, Unknown, format_duration, parse_instant
 
@@ -48,7 +48,7 @@ class RunStore(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> str:
-        return self.path
+        return escape(self.path)
 
     @property
     def settings(self) -> dict[str, str]:
