@@ -125,10 +125,10 @@ class Copy:
         notes = []
         if os.fstat(self._source).st_nlink > 1:
             notes.append("another name of the same file (a hard link) still holds the old rows")
-        size = replace.size_at_rest(self._source)
+        start, size = self._copied, replace.size_at_rest(self._source) or 0
         # Of a file at rest nobody is going to finish the last line.
-        if size and files.end_of_lines(self._source, size, self._copied) == self._copied:
-            self.keep(self._copied, size)
+        if size > start == files.end_of_lines(self._source, size, start):
+            self.keep(start, size)
         assert self._new is not None
         self._hand_over(self._new)
         os.fsync(self._new)
