@@ -6,6 +6,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from keepfor.errors import BadInstant, StoreBusy
 from keepfor.policy.rules import Policy, Rule
@@ -13,7 +14,7 @@ from keepfor.stores.base import ItemStore, RowStore
 from keepfor.sweep import prune_items
 from keepfor.testing import FixedClock, MemoryStore
 from keepfor.times import DAY
-from tests.engine.build import NOW, aged, items
+from tests.engine.build import NOW, aged, items, planned
 
 
 def test_a_clock_tells_what_it_is_set_to() -> None:
@@ -69,3 +70,18 @@ def test_a_store_in_memory_is_waited_for() -> None:
         assert not got.is_set()
     waiter.join()
     assert got.is_set()
+
+
+def test_what_is_gone_or_changed_in_memory_is_skipped() -> None:
+    """Each decision is carried out only if its item is there, and as it was."""
+    store = items(gone=100, changed=100, same=100)
+    decisions = planned(store).decisions
+    del store.items["gone"]
+    store.items["changed"] = replace(store.items["changed"], fingerprint="other")
+    said = {done.id: (done.result, done.why) for done in store.apply(decisions)}
+    assert said == {
+        "gone": ("skipped", "it is gone already"),
+        "changed": ("skipped", "it changed since the plan"),
+        "same": ("applied", ""),
+    }
+    assert set(store.items) == {"changed"}

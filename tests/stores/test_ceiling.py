@@ -97,6 +97,16 @@ def test_rows_that_go_already_are_not_weighed(tmp_path: Path) -> None:
         assert goes(lines, instants, below) == [0, 1, 2]
 
 
+def test_a_row_that_goes_by_a_microsecond_is_not_weighed(tmp_path: Path) -> None:
+    """Beside the first row that stays, what is gone by age frees nothing more."""
+    path = tmp_path / "ledger"
+    lines = [row(CUTOFF - timedelta(microseconds=1), x="-" * 99), row(CUTOFF), row(CUTOFF, n=1)]
+    write(path, lines)
+    report = pruned(path, policy(max_bytes=len(lines[1]) + len(lines[2]) - 1))
+    assert (report.expired, report.over_ceiling) == (1, 1)
+    assert path.read_bytes() == lines[2]
+
+
 def test_rows_past_the_end_are_not_weighed(tmp_path: Path) -> None:
     """Rows that came later are out of reach, however old."""
     instants = [CUTOFF, CUTOFF - timedelta(days=1)]

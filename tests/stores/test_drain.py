@@ -399,6 +399,22 @@ def test_a_ledger_that_is_cut_short_during_a_prune_is_left_alone(
     assert beside(path) == [path.name]
 
 
+def test_a_ledger_that_is_cut_back_to_what_was_planned_is_left_alone(path: Path) -> None:
+    """Whoever takes back what came after the plan does not get it again with the copy."""
+    store, agreed = ledger_at(path), terms(policy(), NOW)
+    survey, before = store.aim(agreed), path.read_bytes()
+    append(path, row(n="taken back"))
+
+    def take_back(_: object) -> bool:
+        os.truncate(path, len(before))
+        return True
+
+    with pytest.raises(StoreChanged, match="become shorter"):
+        store.delete(survey, agreed, accept=take_back)
+    assert path.read_bytes() == before
+    assert beside(path) == [path.name]
+
+
 @pytest.mark.parametrize("processes", [False, True])
 def test_prunes_at_once_take_turns(processes: bool, path: Path) -> None:
     """Prunes in threads or processes, with rows coming in between, lose and double nothing."""
