@@ -45,6 +45,7 @@ def counted(
         newest=max(_known(items), default=None),
         due=min(_known([item for item, _ in gone]), default=None),
         cutoff=_cutoff(policy, now),
+        fresh=min(_known([item for item, said in pairs if said.rule is None]), default=None),
         lag=max(_overdue(policy, pairs, now), default=timedelta()),
         notes=list(_notes(policy, items, decisions)),
     )

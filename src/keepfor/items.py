@@ -161,6 +161,8 @@ class Survey(Tally, kw_only=True):
         cutoff: the part of it that age alone explains.
         extent: what was covered; None when nothing is there yet.
         lag: how long the oldest of what would go now has been due, by age or above a ceiling.
+        fresh: the oldest known instant that stays because it is young enough, and not because a
+            floor, a veto or its place holds it.
         notes: what a person should know of it.
     """
 
@@ -168,6 +170,7 @@ class Survey(Tally, kw_only=True):
     cutoff: datetime | None = None
     extent: Extent | None = None
     lag: timedelta = timedelta()
+    fresh: datetime | None = None
     notes: list[str] = []
 
 

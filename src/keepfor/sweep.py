@@ -120,7 +120,7 @@ def prune(
 
         def accept(done: Survey) -> bool:
             nonlocal waits
-            waits = unattended and must_wait(done.scanned, done.expired, done.oldest, now)
+            waits = unattended and must_wait(policy, done, now)
             if not waits:
                 begin()
             return not waits
@@ -150,7 +150,7 @@ def prune_items(
     with store.locked(wait), _recorded(report, trail) as begin:
         plan = build(store, policy, now, name=name)
         found = plan.survey
-        if unattended and must_wait(found.scanned, found.expired, found.oldest, now):
+        if unattended and must_wait(policy, found, now):
             report.notes.append("nothing was expired: what would stay does not span a day")
             pins = tuple(rule for rule in policy.rules if rule.action == "keep")
             plan = build(store, msgspec.structs.replace(policy, rules=pins), now, name=name)

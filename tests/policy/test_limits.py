@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from keepfor.items import Survey
 from keepfor.policy.decide import decide
 from keepfor.policy.limits import Shortfall, breaker_trips, must_wait, over_ceilings, shortfalls
-from keepfor.policy.rules import Policy
+from keepfor.policy.rules import Policy, Rule, keep_for
 from tests.policy.build import NOW, at, days, delete, item, keep
 
 OLD, YOUNG = "2025-01-01", "2026-07-25"
@@ -137,7 +139,37 @@ def test_the_write_site_waits_until_the_fresh_rows_span_a_day(
     rows: int, expired: int, oldest: str | None, waits: bool
 ) -> None:
     """A prune that would leave no row older than a day waits, on a ledger of ten or more."""
-    assert must_wait(rows, expired, at(oldest) if oldest else None, NOW) is waits
+    found = Survey(scanned=rows, expired=expired, fresh=at(oldest) if oldest else None)
+    policy = Policy(rules=keep_for(timedelta(days=90)))
+    assert must_wait(policy, found, NOW) is waits
+
+
+@pytest.mark.parametrize(
+    ("kept_for", "oldest", "waits"),
+    [
+        # Half of twelve hours before 2026-07-26 are six, and half of two days is one.
+        (timedelta(hours=12), "2026-07-25T18:00:00", True),
+        (timedelta(hours=12), "2026-07-25T17:59:59", False),
+        (timedelta(days=2), "2026-07-25T00:00:00", True),
+        (timedelta(days=2), "2026-07-24T23:59:59", False),
+        (timedelta(days=1), "2026-07-25T11:59:59", False),
+    ],
+)
+def test_rows_that_are_kept_for_less_than_two_days_need_not_span_one(
+    kept_for: timedelta, oldest: str, waits: bool
+) -> None:
+    """A window that is no longer than a day would otherwise wait for ever."""
+    found = Survey(scanned=600, expired=151, fresh=at(oldest))
+    by_age = Policy(rules=keep_for(kept_for))
+    unused = Policy(rules=(Rule(name="unused", max_unused=kept_for, action="delete"),))
+    assert must_wait(by_age, found, NOW) is waits
+    assert must_wait(unused, found, NOW) is waits
+
+
+def test_what_stays_though_it_is_old_does_not_vouch_for_the_clock() -> None:
+    """The oldest that a floor holds is older than a day, and says nothing of what is fresh."""
+    found = Survey(scanned=600, expired=590, oldest=at("2026-01-01"), fresh=None)
+    assert must_wait(Policy(rules=keep_for(timedelta(days=90))), found, NOW)
 
 
 def test_bounds_are_values() -> None:

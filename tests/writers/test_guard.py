@@ -66,6 +66,54 @@ def test_a_survivor_older_than_a_day_vouches_for_the_clock(
     assert len(rows(path)) == stay
 
 
+@pytest.mark.parametrize("keep_last", [0, 2, 10])
+def test_what_a_floor_holds_does_not_vouch_for_the_clock(
+    path: Path, clock: Clock, keep_last: int
+) -> None:
+    """A clock that jumps ahead takes nothing, however old the rows are that the floor holds."""
+    write(path, spread(50, oldest=80))
+    clock.forward(days=365)
+    ledger = Ledger(path, keep_for="90d", keep_last=keep_last, clock=clock)
+    ledger.append(ago(-365))
+    assert len(rows(path)) == 51
+
+
+def test_a_row_that_was_stamped_by_the_right_clock_does_not_vouch_for_the_wrong_one(
+    path: Path, clock: Clock
+) -> None:
+    """The row that triggers a prune stays by its place; that it is old by then says nothing."""
+    write(path, spread(50, oldest=80))
+    clock.forward(days=365)
+    Ledger(path, keep_for="90d", clock=clock).append(ago(0))
+    assert len(rows(path)) == 51
+
+
+@pytest.mark.parametrize(("keep_for", "stay"), [("3h", 19), ("12h", 73), ("24h", 145)])
+def test_a_window_of_a_day_or_less_expires_its_rows_too(
+    path: Path, clock: Clock, keep_for: str, stay: int
+) -> None:
+    """Rows that are kept for hours go when these are over, though none ever spans a day."""
+    ledger = Ledger(path, keep_for=keep_for, clock=clock)
+    for _ in range(3 * 24 * 6):
+        clock.forward(minutes=10)
+        ledger.append({"ts": clock.now.isoformat()})
+    clock.forward(minutes=61)
+    ledger.append({"ts": clock.now.isoformat()})
+    # One each ten minutes, both ends included; the last gap is of 61.
+    assert len(rows(path)) == stay - 6
+
+
+def test_a_short_window_does_not_trust_a_clock_that_jumped(path: Path, clock: Clock) -> None:
+    """Half the window has to be spanned by fresh rows, so that an hour of a wrong clock is not."""
+    write(path, spread(50, oldest=0.5))
+    clock.forward(days=365)
+    ledger = Ledger(path, keep_for="12h", clock=clock)
+    for _ in range(6):
+        clock.forward(minutes=10)
+        ledger.append({"ts": clock.now.isoformat()})
+    assert len(rows(path)) == 56
+
+
 def test_what_waits_is_said(path: Path, clock: Clock, prunes: list[Any]) -> None:
     """The report of a prune that waited says so, and its counts add up."""
     write(path, [ago(400)] * 20)

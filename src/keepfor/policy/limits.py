@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from keepfor.items import Decision, Evidence, Item
+from keepfor.items import Decision, Evidence, Item, Survey
 from keepfor.policy.rules import Policy
 from keepfor.times import DAY, Known, before
 
@@ -134,24 +134,28 @@ def breaker_trips(total: int, delete: int, limit: float | None) -> bool:
     return delete / total > limit
 
 
-def must_wait(rows: int, expired: int, oldest_survivor: datetime | None, now: datetime) -> bool:
+def must_wait(policy: Policy, found: Survey, now: datetime) -> bool:
     """Whether a prune that an append triggers has to wait for more rows.
 
     At the write site there is nobody to ask, and a clock that jumped ahead would expire all at
-    once. When the fresh rows themselves span a day, the clock is believed.
+    once. When the fresh rows themselves span a day, the clock is believed. Rows that are kept for
+    less than two days hardly ever span one, so half their time is enough for them. What stays
+    though it is past its time says nothing of the clock.
 
     Parameters:
-        rows: how many the ledger holds.
-        expired: how many of them would go because of their age.
-        oldest_survivor: the oldest instant that would stay; None when no known one would.
+        policy: what the store is held to.
+        found: what would go, and what would stay.
         now: the instant to judge by, aware.
 
     Returns:
-        True when rows would go by age, of ten or more, and none older than a day would stay.
+        True when rows would go by age, of ten or more, and no fresh one older than that would stay.
     """
-    if rows < SMALLEST_GUARDED or expired <= 0:
+    if found.scanned < SMALLEST_GUARDED or found.expired <= 0:
         return False
-    return oldest_survivor is None or oldest_survivor >= before(now, DAY)
+    deletes = [rule for rule in policy.rules if rule.action == "delete"]
+    ages = [age for rule in deletes for age in (rule.max_age, rule.max_unused) if age]
+    span = min([DAY, *(age / 2 for age in ages)])
+    return found.fresh is None or found.fresh >= before(now, span)
 
 
 def _remains(pairs: Iterable[tuple[Item, Decision]]) -> tuple[int, int]:

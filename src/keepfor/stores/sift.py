@@ -302,9 +302,9 @@ class _Sieve:
         survey.applied = self._gone()
         survey.kept = survey.scanned - survey.applied
         survey.unknown += survey.oversized + bool(unfinished)
-        survey.oldest, survey.newest, survey.due = (
-            moment and to_utc(moment, UTC) for moment in (survey.oldest, survey.newest, survey.due)
-        )
+        for name in ("oldest", "newest", "due", "fresh"):
+            if moment := getattr(survey, name):
+                setattr(survey, name, to_utc(moment, UTC))
         if survey.due and survey.cutoff:
             survey.lag = survey.cutoff - survey.due
         if self.timeless and survey.unreadable:
@@ -372,6 +372,8 @@ class _Sieve:
     def _keep(self, low: datetime, rows: int) -> None:
         survey = self.survey
         survey.oldest = min(survey.oldest or low, low)
+        if not survey.cutoff or low >= survey.cutoff:
+            survey.fresh = min(survey.fresh or low, low)
         if low > self.now:
             survey.future += rows
 
