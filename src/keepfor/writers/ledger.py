@@ -6,9 +6,7 @@ what only a prune needs is imported by the prune.
 
 from __future__ import annotations
 
-import json
 import os
-from contextlib import suppress
 from datetime import datetime, timedelta
 
 from keepfor.errors import BadPolicy, ConfigError
@@ -24,6 +22,7 @@ from keepfor.times import (
     parse_now,
     utc_now,
 )
+from keepfor.writers import rowjson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,9 +46,6 @@ _GROWTH = 1.1
 
 _FIRST_READ = 1 << 12
 _LONGEST_FIRST = 1 << 16
-
-# As `json.dumps` does it, without looking its defaults up each time.
-_encode = json.JSONEncoder().encode
 
 
 class Ledger:
@@ -125,7 +121,7 @@ class Ledger:
                 is `best_effort`. What a prune does never reaches the caller.
         """
         try:
-            data = f"{_encode(row)}\n".encode()
+            data = f"{rowjson.encode(row)}\n".encode()
             self._warn_of_timeless(row)
             descriptor = files.open_for_append(self.path)
             try:
@@ -249,7 +245,7 @@ class Ledger:
                 line = line[:cut]
                 break
         try:
-            instant = instant_of(json.loads(line), self._time, self._zone, self._unit)
+            instant = instant_of(rowjson.decode(line), self._time, self._zone, self._unit)
         except (ValueError, RecursionError):
             return line, None
         return line, instant.instant if isinstance(instant, Known) else None
@@ -286,6 +282,8 @@ class Ledger:
         return 0 <= age < _PAUSE.total_seconds() and size <= status.st_size < size * _GROWTH
 
     def _remember(self, now: datetime, pruned: bool) -> None:
+        from contextlib import suppress
+
         status = os.stat(self.path)
         self._attempt = (status.st_ino, now.timestamp(), status.st_size, pruned)
         # Also for the next process, where the file system can tell it.
