@@ -92,7 +92,7 @@ def test_rows_that_go_already_are_not_weighed(tmp_path: Path) -> None:
     instants = [CUTOFF + timedelta(days=day) for day in range(6)]
     lines = [row(at) for at in instants]
     with opened(tmp_path / "ledger", lines) as (descriptor, size):
-        first, span = Key(instants[2]), (instants[2], instants[5])
+        first, span = Key(instants[2], 2 * len(lines[0])), (instants[2], instants[5])
         below = find_below(descriptor, size, RowFormat(), len(lines[0]), first, span)
         assert goes(lines, instants, below) == [0, 1, 2]
 
@@ -141,6 +141,17 @@ def test_rows_at_the_ends_of_time_go_like_others(stamp: str, tmp_path: Path) -> 
     assert path.read_bytes() == line * 4
     assert report.over_ceiling == 6
     assert not any("over the ceiling" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("stamp", [FOREVER, "2026-04-27"])
+def test_all_rows_go_where_that_is_not_enough(stamp: str, tmp_path: Path) -> None:
+    """Where what has no age weighs more than the ceiling, every row of known age goes."""
+    path = tmp_path / "ledger"
+    write(path, [row(stamp), row(stamp, n=1), b"x" * 500])
+    report = pruned(path, policy(None, max_bytes=100))
+    assert path.read_bytes() == b"x" * 500
+    assert (report.over_ceiling, report.unknown) == (2, 1)
+    assert any("still 400 bytes over the ceiling" in note for note in report.notes)
 
 
 def test_rows_for_ever_go_last(tmp_path: Path) -> None:
