@@ -197,6 +197,15 @@ def test_a_wrong_field_is_named_beside_a_number_of_5000_digits(tmp_path: Path) -
         pruned(path)
 
 
+def test_what_is_not_utf_8_in_what_is_not_looked_at_is_debris(tmp_path: Path) -> None:
+    """A row that no reader can decode goes, though its time is plain to see, whatever its age."""
+    path = tmp_path / "ledger.jsonl"
+    bad = [b'{"ts": "2026-07-01", "x": "\xff"}\n', b'{"\xc3": 1, "ts": "2026-07-01T00:00:00Z"}\n']
+    write(path, [row()] * 20 + bad + [row()] * 20)
+    assert pruned(path).unreadable == 2
+    assert path.read_bytes() == row() * 40
+
+
 def test_unreadable_rows_stay_where_that_is_the_setting(tmp_path: Path) -> None:
     """Under `unreadable: keep` debris is kept, as it is, and counted as of unknown age."""
     path = tmp_path / "ledger.jsonl"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from keepfor.items import Key
 from keepfor.plan import build
+from keepfor.policy.rules import terms
 from keepfor.stores import ceiling, files, sift
 from keepfor.stores.ceiling import find_below, newest_key
 from keepfor.stores.ledger import ledger_at
@@ -175,7 +176,9 @@ def test_a_report_says_what_a_ceiling_leaves(tmp_path: Path) -> None:
     """How many days are left is told: 25 of July, less the hours since midnight."""
     path, line = tmp_path / "ledger", row("2026-07-01T00:00:00Z")
     write(path, [row("2026-06-01T00:00:00Z"), line])
+    planned = ledger_at(path).survey(terms(policy(max_bytes=len(line) + 10), NOW))
     report = pruned(path, policy(max_bytes=len(line) + 10))
+    assert report.notes == planned.notes
     assert path.read_bytes() == line
     (note,) = report.notes
     assert f"the ceiling of {len(line) + 10} bytes leaves 25.0 days of history" in note
