@@ -133,6 +133,16 @@ def test_a_cutoff_is_where_the_calendar_has_it(
     assert report.oldest == edge
 
 
+@pytest.mark.parametrize("rows", [1, 40])
+def test_what_is_exactly_now_is_not_to_come(rows: int, tmp_path: Path) -> None:
+    """Future begins a microsecond after the instant of the prune."""
+    path = tmp_path / "ledger.jsonl"
+    write(path, [row(NOW)] * rows + [row(NOW + timedelta(microseconds=1))] * rows)
+    report = pruned(path)
+    assert (report.future, report.kept) == (rows, 2 * rows)
+    assert report.newest == NOW + timedelta(microseconds=1)
+
+
 def test_nothing_to_drop_means_nothing_is_rewritten(tmp_path: Path) -> None:
     """A ledger whose rows all stay is not touched, and nor is its folder, blank lines or not."""
     path = tmp_path / "ledger.jsonl"
