@@ -5,8 +5,6 @@ The write site takes sizes too, so this imports no more than `times` does.
 
 from __future__ import annotations
 
-import re
-
 from keepfor.errors import BadSize
 
 #: Bytes in a unit, the largest first.
@@ -25,8 +23,8 @@ UNITS = {
 LARGEST = 2**63 - 1
 
 #: Longer numbers are not even read; Python refuses those of more than 4,300 digits.
-_SIZE = re.compile(rf"(\d{{1,19}})({'|'.join(UNITS)})", re.ASCII)
-_LOOSE = re.compile(r"\s*([+-]?)(\d*)((?:\.\d*)?)\s*([A-Za-z]*)\s*", re.ASCII)
+_MOST_DIGITS = 19
+
 _EXAMPLE = '"25MiB" (or "25MB" for powers of 1,000)'
 _TOO_LARGE = {
     "why": "no file can be that large",
@@ -69,10 +67,11 @@ def parse_size_text(value: object) -> int:
         raise BadSize(value=value, **_without_unit(size))
     if not isinstance(value, str):
         raise BadSize(value=value, why="it is not a number with a unit", fix=_EXAMPLE)
-    match = _SIZE.fullmatch(value)
-    if match is None:
+    unit = next((unit for unit in UNITS if value.endswith(unit)), "")
+    number = value.removesuffix(unit)
+    if not unit or not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
         raise BadSize(value=_brief(value), **_advice(value))
-    return _checked(int(match[1]) * UNITS[match[2]], value)
+    return _checked(int(number) * UNITS[unit], value)
 
 
 def format_size(size: int) -> str:
@@ -96,7 +95,10 @@ def _checked(size: int, value: int | str) -> int:
 
 
 def _advice(text: str) -> dict[str, str]:
-    loose = _LOOSE.fullmatch(text)
+    import re
+
+    shape = r"\s*([+-]?)(\d*)((?:\.\d*)?)\s*([A-Za-z]*)\s*"
+    loose = re.fullmatch(shape, text, re.ASCII)
     if loose is None or not (loose[2] or loose[3]):
         return {"why": "it is not a number with a unit", "fix": _EXAMPLE}
     sign, number, fraction, unit = loose.groups()
@@ -104,7 +106,7 @@ def _advice(text: str) -> dict[str, str]:
         return {"why": "it is negative", "fix": _EXAMPLE}
     if fraction:
         return {"why": "fractions are not understood", "fix": '"1536MiB" for one and a half GiB'}
-    if len(number) > 19:
+    if len(number) > _MOST_DIGITS:
         return _TOO_LARGE
     if not unit:
         return _without_unit(int(number))

@@ -6,7 +6,6 @@ the append itself.
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from keepfor.errors import BadDuration, BadInstant, ConfigError
@@ -21,13 +20,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A number read in too fine a unit lands in the first weeks of 1970.
 _FIRST_PLAUSIBLE = datetime(1971, 1, 1, tzinfo=UTC)
 
-_DURATION = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)min)?(?:(\d+)s)?", re.ASCII)
-_ISO_DURATION = re.compile(
-    r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", re.ASCII
-)
-_LEAP_SECOND = re.compile(
-    r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:)60((?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?)", re.ASCII
-)
+#: The units of a duration, the largest first, in seconds.
+_SPANS = (("w", 604_800), ("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+_ISO_DATES = (("W", 604_800), ("D", 86_400))
+_ISO_TIMES = (("H", 3600), ("M", 60), ("S", 1))
 
 
 class Known:
@@ -110,14 +106,12 @@ def parse_duration(text: object) -> timedelta | None:
         )
     if text == "forever":
         return None
-    match = _DURATION.fullmatch(text) or _ISO_DURATION.fullmatch(text)
-    if match is None or not any(match.groups()):
+    seconds = _iso_seconds(text) if text.startswith("P") else _seconds(text, _SPANS)
+    if seconds is None:
         raise BadDuration(value=text, **_advice(text))
     try:
-        weeks, days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
-        duration = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
-    except (OverflowError, ValueError):
-        # Python refuses to read an integer of more than 4,300 digits.
+        duration = timedelta(seconds=seconds)
+    except OverflowError:
         duration = timedelta.max
     return _checked(duration, text)
 
@@ -248,8 +242,8 @@ def _from_text(text: str, zone: tzinfo) -> datetime | None:
         return None
     extra = timedelta()
     try:
-        if leap := _LEAP_SECOND.fullmatch(text):
-            text, extra = f"{leap[1]}59{leap[2]}", timedelta(seconds=1)
+        if text[16:19] == ":60":
+            text, extra = _without_leap_second(text), timedelta(seconds=1)
         if text.endswith("z"):
             text = f"{text[:-1]}Z"
         moment = datetime.fromisoformat(text)
@@ -261,6 +255,14 @@ def _from_text(text: str, zone: tzinfo) -> datetime | None:
         return to_utc(moment, zone) + extra
     except OverflowError:
         return datetime.max.replace(tzinfo=UTC)
+
+
+def _without_leap_second(text: str) -> str:
+    import re
+
+    shape = r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:)60((?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?)"
+    leap = re.fullmatch(shape, text, re.ASCII)
+    return f"{leap[1]}59{leap[2]}" if leap else text
 
 
 def _is_date(text: str) -> bool:
@@ -314,7 +316,29 @@ def _checked(duration: timedelta, value: object) -> timedelta:
     return duration
 
 
+def _seconds(text: str, spans: tuple[tuple[str, int], ...]) -> int | None:
+    """The sum of the spans that a text names, the largest first and each once."""
+    total, rest = 0, text
+    for unit, seconds in spans:
+        number, found, after = rest.partition(unit)
+        if found and number.isascii() and number.isdigit():
+            # Python refuses to read an integer of more than 4,300 digits; so many are enough.
+            total += int(number[:18]) * seconds
+            rest = after
+    return total if text and not rest else None
+
+
+def _iso_seconds(text: str) -> int | None:
+    dates, _, times = text[1:].partition("T")
+    of_dates, of_times = _seconds(dates, _ISO_DATES), _seconds(times, _ISO_TIMES)
+    if (dates and of_dates is None) or (times and of_times is None) or text[-1] in "PT":
+        return None
+    return (of_dates or 0) + (of_times or 0)
+
+
 def _advice(text: str) -> dict[str, str]:
+    import re
+
     number = (re.search(r"\d+", text, re.ASCII) or ["90"])[0]
     bare = re.fullmatch(r"\s*([+-]?[\d.]+)\s*([A-Za-zµ]*)\s*", text, re.ASCII)
     if bare and bare[1].startswith("-"):
