@@ -161,8 +161,28 @@ print(*(set(sys.modules) - before))
 """
 #: What each of these costs to import is more than the append itself.
 HEAVY = {
-    *("asyncio", "dataclasses", "inspect", "logging", "msgspec", "pathlib", "platformdirs"),
-    *("pydantic", "rich", "socket", "sqlalchemy", "subprocess", "tempfile", "typer", "typing"),
+    *(
+        "asyncio",
+        "dataclasses",
+        "enum",
+        "inspect",
+        "json",
+        "logging",
+        "msgspec",
+        "pathlib",
+        "platformdirs",
+    ),
+    *(
+        "pydantic",
+        "re",
+        "rich",
+        "socket",
+        "sqlalchemy",
+        "subprocess",
+        "tempfile",
+        "typer",
+        "typing",
+    ),
     *("yaml", "zoneinfo"),
 }
 
