@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keepfor.config.document import Document, read, scalar
+from keepfor.errors import BadConfig
 
 
 def document(tmp_path: Path, text: str) -> Document:
@@ -132,3 +133,45 @@ def test_harmless_differences_are_taken(tmp_path: Path, text: str) -> None:
     found = document(tmp_path, text)
     assert found.values == {"a": "é"}
     assert found.faults == []
+
+
+def test_aliases_that_multiply_are_refused(tmp_path: Path) -> None:
+    """Ten of ten of ten, eight times over, is said to be endless and not written out."""
+    text = "a0: &a0 [x]\n"
+    for level in range(1, 9):
+        text += f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n"
+    with pytest.raises(BadConfig, match="aliases make it endless"):
+        document(tmp_path, text)
+
+
+def test_an_alias_is_what_it_stands_for(tmp_path: Path) -> None:
+    """What is written once and meant twice is read twice."""
+    read = document(tmp_path, "a: &a {b: 1}\nc: *a\n")
+    assert read.values == {"a": {"b": 1}, "c": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('a: 1\nb: "\\UFFFFFFFF"\n', 2),
+        ('a: 1\nb: "\\U00110000"\n', 2),
+        (f"%YAML 1.{'1' * 5000}\n---\na: 1\n", 1),
+    ],
+)
+def test_an_escape_that_is_no_character_is_told(tmp_path: Path, text: str, line: int) -> None:
+    """What PyYAML cannot make a character or a number of is no YAML, on that line."""
+    with pytest.raises(BadConfig, match=rf"keepfor\.yaml:{line}: this is not YAML"):
+        document(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ['a: "\\ud800"', '"\\ud800": a', 'a: ["\\udfff"]'])
+def test_half_a_character_is_told(tmp_path: Path, text: str) -> None:
+    """No path, field or name can be called so, and the file says where it stands."""
+    (fault,) = document(tmp_path, f"x: 1\n{text}\n").faults
+    assert fault.line == 2
+
+
+def test_a_path_of_bytes_that_are_no_text_can_be_written(tmp_path: Path) -> None:
+    """The half characters that Python writes such bytes as are the way to name that file."""
+    read = document(tmp_path, 'a: "\\udcff.jsonl"')
+    assert (read.values, read.faults) == ({"a": "\udcff.jsonl"}, [])

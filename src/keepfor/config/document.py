@@ -6,6 +6,7 @@ Words mean what they mean in YAML 1.2 and in JSON: `off`, `no` and `2026-01-01` 
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -23,6 +24,8 @@ _TRUE = ("true", "True", "TRUE")
 _FALSE = ("false", "False", "FALSE")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,4})?")
+#: So many values no file holds but through aliases of aliases, which multiply.
+_MOST_VALUES = 100_000
 _TAGS = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map")}
 
 
@@ -79,6 +82,9 @@ def read(path: Path, name: str) -> Document:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{mark.line + 1}" if mark else name
         raise _refused(where, _syntax(error.problem or str(error))) from None
+    except (ValueError, OverflowError) as error:
+        # An escape that stands for no character, or a version of five thousand digits.
+        raise _refused(f"{name}:{loader.line + 1}", _syntax(str(error))) from None
     finally:
         loader.dispose()
     if values is None:
@@ -109,8 +115,14 @@ class _Builder:
         self.name = name
         self.lines = lines
         self.faults = faults
+        self.values = 0
 
     def value(self, node: yaml.Node, path: Dotted) -> object:
+        self.values += 1
+        if self.values > _MOST_VALUES:
+            raise _refused(self.name, "its aliases make it endless. Write each setting out.")
+        if isinstance(node, yaml.ScalarNode) and not _is_text(node.value):
+            self.fault(node, path, "an escape in it stands for half a character. Take it out.")
         if node.tag not in _TAGS:
             self.fault(node, path, f"the tag {node.tag} is not understood. Leave it out.")
         if isinstance(node, yaml.MappingNode):
@@ -123,7 +135,7 @@ class _Builder:
     def mapping(self, node: yaml.MappingNode, path: Dotted) -> dict[str, object]:
         values: dict[str, object] = {}
         for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
+            if not isinstance(key_node, yaml.ScalarNode) or not _is_text(key_node.value):
                 self.fault(key_node, path, "a key must be a word.")
                 continue
             key = (*path, key_node.value)
@@ -164,6 +176,15 @@ def _text(path: Path, name: str) -> str:
         what = f"here is a character that no text holds ({strange[0]!r}). Take it out."
         raise _refused(f"{name}:{line}", what)
     return text
+
+
+def _is_text(text: str) -> bool:
+    """Whether a path or a variable can be called so."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _syntax(problem: str) -> str:
