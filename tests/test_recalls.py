@@ -267,3 +267,16 @@ def test_a_folder_in_its_place_is_said_so(tmp_path: Path, ask: Any) -> None:
     """What cannot be read is an error, not an empty answer."""
     with pytest.raises(StoreError, match="a folder, not a file"):
         ask(ledger_at(tmp_path))
+
+
+@pytest.mark.parametrize("depth", [1, 600, 900])
+def test_evidence_is_plain(path: Path, store: LedgerStore, depth: int) -> None:
+    """A list or an object where a number or a name should stand is no evidence."""
+    nested = "[" * depth + "]" * depth
+    path.write_text(
+        f'{{"ts": "2026-07-01", "query_hash": {nested}, '
+        f'"hits": [{{"slug": "a", "path": {nested}, "rank": {{}}, "sim": "high"}}]}}\n'
+    )
+    (match,) = trace(store, "a", 3, NOW).matches
+    said: list[object] = [match.query_hash, match.path, match.rank, match.sim]
+    assert said == [None, None, None, "high"]

@@ -185,8 +185,14 @@ def _fast(line: bytes) -> Any:
 
 
 def _match(row: dict[str, Any], hit: dict[str, Any], slug: str, store: LedgerStore) -> Match:
-    evidence = {name: hit.get(name) for name in _EVIDENCE}
-    return Match(at=_instant(row, store), query_hash=row.get("query_hash"), slug=slug, **evidence)
+    evidence = {name: _plain(hit.get(name)) for name in _EVIDENCE}
+    query_hash = _plain(row.get("query_hash"))
+    return Match(at=_instant(row, store), query_hash=query_hash, slug=slug, **evidence)
+
+
+def _plain(value: Any) -> Any:
+    """A value as it is; None for lists and objects, which are no evidence and may be endless."""
+    return None if isinstance(value, dict | list) else value
 
 
 def _instant(row: dict[str, Any], store: LedgerStore) -> datetime | None:

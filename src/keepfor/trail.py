@@ -196,7 +196,6 @@ def latest(records: Iterable[dict[str, Any]], targets: set[str]) -> dict[str, Sw
 
 def _sweep(record: dict[str, Any]) -> Sweep:
     """A record, whatever a stray hand may have made of it."""
-    duration = record.get("duration")
     notes = record.get("notes")
     return Sweep(
         seq=_count(record, "seq"),
@@ -210,7 +209,7 @@ def _sweep(record: dict[str, Any]) -> Sweep:
         failed=_count(record, "failed"),
         cutoff=_text(record, "cutoff"),
         started_by=str(record.get("started_by")),
-        duration=float(duration) if isinstance(duration, int | float) else None,
+        duration=_seconds(record.get("duration")),
         plan=_text(record, "plan"),
         error=_text(record, "error"),
         notes=list(map(str, notes)) if isinstance(notes, list) else [],
@@ -225,6 +224,13 @@ def _came_of(record: dict[str, Any]) -> Ending:
     if _count(record, "skipped") or _count(record, "failed"):
         return "partly done"
     return "done" if _count(record, "applied") else "nothing to do"
+
+
+def _seconds(value: object) -> float | None:
+    try:
+        return timedelta(seconds=value).total_seconds() if isinstance(value, int | float) else None
+    except (OverflowError, ValueError):
+        return None
 
 
 def _count(record: dict[str, Any], name: str) -> int:

@@ -6,6 +6,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import pytest
 import time_machine
 
 from keepfor import Ledger
@@ -143,3 +144,21 @@ def test_a_record_that_a_stray_hand_made_does_not_hide_the_others(place: Place) 
     assert (strange["duration"], strange["error"]) == (None, "{'a': 1}")
     assert done["outcome"] == "done"
     assert place.run("log").code == 0
+
+
+@pytest.mark.parametrize("duration", ["1e300", "-1e300", "9" * 400, "NaN", "true"])
+def test_a_duration_that_no_sweep_took_stops_no_verb(place: Place, duration: str) -> None:
+    """A number that is too large for a duration, or none, is as good as no duration."""
+    place.write([1])
+    record(place, event="outcome", store="recall", target=str(place.ledger), ts="2026-07-25")
+    trail = place.folder / "state" / "trail.jsonl"
+    trail.write_text(trail.read_text().replace("}", f', "duration": {duration}}}'))
+    for verb in ("log", "status"):
+        assert place.run(verb).code == 0
+        assert place.run(verb, "--json").code == 0
+
+
+def test_more_sweeps_than_can_be_counted_are_all_of_them(place: Place) -> None:
+    """However large the number is, what is there is shown."""
+    record(place, ts="2026-07-25T00:00:00Z", event="outcome", store="recall", target="/x")
+    assert len(place.run("log", "-n", "9" * 30, "--json").json["sweeps"]) == 1

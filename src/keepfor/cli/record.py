@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import islice
@@ -38,7 +39,7 @@ def log(run: Invocation, wanted: Sequence[str], count: int = 20) -> Answer:
         for sweep in sweeps(run.trail.records())
         if not wanted or sweep.store in wanted or sweep.target in targets
     )
-    shown = list(islice(found, count))
+    shown = list(islice(found, min(count, sys.maxsize)))
     run.out.show(*_described(shown))
     return Answer(verb="log", facts={"trail": run.trail.path, "sweeps": shown})
 
