@@ -130,6 +130,8 @@ def test_what_may_not_be_read_is_told() -> None:
         (errno.ENOSPC, "Free some space"),
         (errno.EDQUOT, "Free some quota"),
         (errno.EBUSY, "mount its folder"),
+        (errno.EXDEV, "mount its folder"),
+        (errno.ENOTDIR, "mend the path"),
         (errno.EIO, "Nothing was done"),
     ],
 )

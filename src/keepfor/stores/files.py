@@ -269,6 +269,8 @@ def explained(error: OSError, path: str) -> StoreError:
         errno.ENOSPC: "Free some space: a rewrite needs room for what stays. It is as it was.",
         errno.EDQUOT: "Free some quota: a rewrite needs room for what stays. It is as it was.",
         errno.EBUSY: "It is mounted by itself; mount its folder instead.",
+        errno.EXDEV: "It is mounted by itself; mount its folder instead.",
+        errno.ENOTDIR: "A file stands where its path needs a folder; mend the path.",
         errno.ELOOP: "Its symlinks lead in a circle.",
         errno.ENXIO: "It is a socket, not a file. Give the path of the ledger itself.",
         errno.EISDIR: "It is a folder, not a file. Give the path of the ledger itself.",

@@ -201,10 +201,10 @@ def _decoder(form: RowFormat) -> Callable[[bytes], Any]:
     try:
         for key in reversed(form.field.split(".")):
             kind = msgspec.defstruct("Row", [("f", kind)], rename={"f": key}, gc=False)
-    except ValueError:
-        # A name that it cannot be told, such as one with a quote in it.
+        return msgspec.json.Decoder[Any](kind).decode
+    except (ValueError, RecursionError):
+        # A name that it cannot be told, such as one with a quote in it, or a path without end.
         return _refuse
-    return msgspec.json.Decoder[Any](kind).decode
 
 
 def _refuse(line: bytes) -> Any:
