@@ -141,6 +141,22 @@ def test_ctrl_c_is_130(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     assert place.run("plan", "--json").json["exit_code"] == 130
 
 
+@pytest.mark.parametrize("late", ["keepfor.cli.app.parse", "keepfor.cli.running.run"])
+def test_ctrl_c_before_a_verb_begins_is_130_too(
+    late: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Most of a short run is spent loading modules; an interruption there shows no traceback."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(late, interrupted)
+    with pytest.raises(SystemExit) as left:
+        main(["plan"])
+    assert left.value.code == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_a_mistake_of_ours_is_not_hidden(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """What nobody foresaw keeps its traceback, which a report of it needs."""
 

@@ -11,6 +11,11 @@ def main(arguments: list[str] | None = None) -> None:
     Parameters:
         arguments: what stands after the program's name; None for what this process was given.
     """
-    from keepfor.cli.running import run
+    try:
+        from keepfor.cli.running import run
 
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+        code = run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        # Ctrl-C before the verb began; once it has, `run` says what became of it.
+        code = 130
+    sys.exit(code)
