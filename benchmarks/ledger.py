@@ -39,7 +39,7 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
     small: int = 25_000_000
     large: int = 250_000_000
     appends: int = 1000
-    rounds: int = 9
+    rounds: int = 15
     large_rounds: int = 3
     starts: int = 40
 
