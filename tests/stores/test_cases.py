@@ -14,7 +14,7 @@ import pytest
 from keepfor import Ledger
 from keepfor.errors import WrongTimeField
 from keepfor.items import Report
-from tests.stores.build import beside, policy, pruned, row, write
+from tests.stores.build import NOW, beside, policy, pruned, row, write
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = sorted(path.name for path in (DATA / "ledger").iterdir())

@@ -247,7 +247,8 @@ def test_no_row_is_cut_where_a_rewritten_ledger_ends_otherwise(tmp_path: Path) -
     with path.open("r+b") as file:
         file.truncate(0)
         file.write(b"".join([*head, row(OLD, x="y" * 90), row(n=1), row(n=2)]))
-    store.delete(survey, agreed)
+    done = store.delete(survey, agreed)
+    assert (done.scanned, done.oversized) == (63, 0)
     assert path.read_bytes().startswith(b"".join(head))
     rest = path.read_bytes()[len(b"".join(head)) :].splitlines(keepends=True)
     assert [line for line in rest if line != row(OLD, x="y" * 90)] == [row(n=1), row(n=2)]
