@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from keepfor.counting import BY_CEILING, BY_RULE
-from keepfor.errors import BreakerTripped, KeepforError, PlanSpent, PlanStale
+from keepfor.errors import BreakerTripped, KeepforError, PlanSpent, PlanStale, StoreChanged
 from keepfor.items import Decision, Outcome, Report, Survey, Tally, Terms
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
@@ -178,7 +178,9 @@ def _apply_rows(
     begin: Callable[[], None],
     progress: Progress | None,
 ) -> None:
-    def accept(_: Survey) -> bool:
+    def accept(done: Survey) -> bool:
+        if done.applied > plan.survey.applied:
+            raise StoreChanged(path=plan.target, why="more rows would go than were planned")
         begin()
         return True
 
