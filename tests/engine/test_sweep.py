@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from keepfor import sweep
-from keepfor.errors import PlanStale, StoreBusy, StoreError, WrongTimeField
+from keepfor.errors import PlanStale, StoreBusy, StoreChanged, StoreError, WrongTimeField
 from keepfor.items import Decision, Outcome, Report
 from keepfor.plan import Plan
 from keepfor.policy.rules import Policy, Rule
@@ -103,6 +103,22 @@ def test_a_row_that_is_young_by_now_is_skipped(path: Path) -> None:
     assert (report.applied, report.skipped, report.kept) == (1, 1, 100)
     assert adds_up(report)
     assert path.read_bytes() == b"".join([*head, line(50)])
+
+
+def test_no_more_rows_go_than_were_planned(path: Path) -> None:
+    """Rows that somebody made older after the plan, in place, do not go along with it."""
+    store = ledger_at(path)
+    head = [line(10, n=n) for n in range(100)]
+    path.write_bytes(b"".join([*head, line(100), line(50)]))
+    plan = planned(store)
+    edited = b"".join([*head, line(100), line(95)])
+    with path.open("r+b") as file:
+        file.write(edited)
+    notebook = Notebook()
+    with pytest.raises(StoreChanged, match="more rows would go than were planned"):
+        apply(plan, store, KEEP, NOW, trail=notebook)
+    assert path.read_bytes() == edited
+    assert [event for event, _ in notebook.told] == ["outcome"]
 
 
 def test_nothing_is_done_where_the_trail_cannot_tell(path: Path) -> None:
