@@ -16,6 +16,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# Before anything imports it, so that a promise that fails says what it compared.
+pytest.register_assert_rewrite("keepfor.testing.suite")
+
 #: What lives in folders of its own here, by the variable that says where.
 FOLDERS = {
     "HOME": "home",

@@ -271,7 +271,7 @@ def test_a_folder_in_its_place_is_said_so(tmp_path: Path, ask: Any) -> None:
 
 @pytest.mark.parametrize("depth", [1, 600, 900])
 def test_evidence_is_plain(path: Path, store: LedgerStore, depth: int) -> None:
-    """A list or an object where a number or a name should stand is no evidence."""
+    """A list or an object where a number or a name should stand is told as text, however deep."""
     nested = "[" * depth + "]" * depth
     path.write_text(
         f'{{"ts": "2026-07-01", "query_hash": {nested}, '
@@ -279,4 +279,4 @@ def test_evidence_is_plain(path: Path, store: LedgerStore, depth: int) -> None:
     )
     (match,) = trace(store, "a", 3, NOW).matches
     said: list[object] = [match.query_hash, match.path, match.rank, match.sim]
-    assert said == [None, None, None, "high"]
+    assert said == [nested, nested, "{}", "high"]

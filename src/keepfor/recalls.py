@@ -191,8 +191,11 @@ def _match(row: dict[str, Any], hit: dict[str, Any], slug: str, store: LedgerSto
 
 
 def _plain(value: Any) -> Any:
-    """A value as it is; None for lists and objects, which are no evidence and may be endless."""
-    return None if isinstance(value, dict | list) else value
+    """A value as it is, lists and objects as text: they are no evidence, and may be deep."""
+    try:
+        return str(value) if isinstance(value, dict | list) else value
+    except RecursionError:
+        return None
 
 
 def _instant(row: dict[str, Any], store: LedgerStore) -> datetime | None:
