@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 
-from benchmarks import ledger
+from benchmarks import ledger, runs
 from benchmarks.harness import HEADER, row, save
 
 #: Not kept in the repository: figures belong to the machine that they were measured on.
@@ -18,7 +19,10 @@ def main() -> int:
     print(HEADER)
     figures = []
     with tempfile.TemporaryDirectory(prefix="keepfor-bench-") as folder:
-        for figure in ledger.figures(Path(folder), ledger.Scale()):
+        measured = chain(
+            ledger.figures(Path(folder), ledger.Scale()), runs.figures(Path(folder), runs.Scale())
+        )
+        for figure in measured:
             print(row(figure), flush=True)
             figures.append(figure)
     save(figures, RESULTS)

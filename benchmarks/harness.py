@@ -41,10 +41,12 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     Parameters:
         what: what was done.
         unit: of `plain` and `ours`.
-        plain: the straightforward way's median; or what an idle interpreter takes.
+        plain: the straightforward way's median; or what an idle interpreter, or keepfor itself in
+            the smaller case, takes.
         ours: keepfor's median.
-        kind: whether keepfor is to be so many `times` faster, or at most so much `above`.
-        value: how many times faster, or how much above, by the medians.
+        kind: whether keepfor is to be so many `times` faster, at most so much `above`, or at most
+            such a `ratio` of it.
+        value: how many times faster, how much above, or which ratio, by the medians.
         best: the same by the best runs, which a busy machine distorts least.
         target: what the value is to be, at least or at most.
     """
@@ -53,7 +55,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     plain: float
     ours: float
-    kind: Literal["times", "above"]
+    kind: Literal["times", "above", "ratio"]
     value: float
     best: float
     target: float
@@ -111,6 +113,24 @@ def times_faster(
     )
 
 
+def at_most(
+    what: str,
+    taken: tuple[list[float], list[float]],
+    *,
+    target: float,
+    unit: Literal["s", "ms", "µs"] = "s",
+    each: int = 1,
+) -> Figure:
+    """The figure for two cases of which the larger is to cost at most so many times the smaller.
+
+    Parameters: as for `times_faster`, the smaller case first.
+    """
+    figure = times_faster(what, taken, target=target, unit=unit, each=each)
+    return msgspec.structs.replace(
+        figure, kind="ratio", value=1 / figure.value, best=1 / figure.best
+    )
+
+
 def above(what: str, plain: list[float], ours: list[float], *, target: float, unit: str) -> Figure:
     """The figure for something of which keepfor is to take no more than so much above nothing."""
     return Figure(
@@ -133,6 +153,9 @@ def row(figure: Figure) -> str:
     if figure.kind == "times":
         value, best = f"{figure.value:.1f} times", f"{figure.best:.1f}"
         target = f"≥ {figure.target:g} times"
+    elif figure.kind == "ratio":
+        value, best = f"{figure.value:.2f} times", f"{figure.best:.2f}"
+        target = f"≤ {figure.target:g} times"
     else:
         value, best = f"+{figure.value:.1f} {figure.unit}", f"+{figure.best:.1f}"
         target = f"≤ +{figure.target:g} {figure.unit}"

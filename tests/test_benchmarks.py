@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import ledger, rows
-from benchmarks.harness import Figure, Way, above, race, row, save, times_faster
-from keepfor import Ledger
+from benchmarks import ledger, rows, runs
+from benchmarks.harness import Figure, Way, above, at_most, race, row, save, times_faster
+from benchmarks.plot import Line, draw
+from keepfor import Ledger, RunDirectory
 
 SAMPLE = Path(__file__).parent / "data" / "agentm" / "recall-history.jsonl"
 TINY = ledger.Scale(small=40_000, large=80_000, appends=2, rounds=2, large_rounds=1, starts=1)
@@ -168,10 +171,12 @@ def test_a_surplus_is_one_of_medians() -> None:
         ({"value": 7.99}, False),
         ({"kind": "above", "value": 8.0}, True),
         ({"kind": "above", "value": 8.01}, False),
+        ({"kind": "ratio", "value": 8.0}, True),
+        ({"kind": "ratio", "value": 8.01}, False),
     ],
 )
 def test_a_target_is_met_or_missed(facts: dict[str, Any], met: bool) -> None:
-    """`times` is to be at least the target, `above` at most; the table says which it is."""
+    """`times` is to be at least the target, the others at most; the table says which it is."""
     made = figure(**facts)
     assert made.met is met
     assert row(made).endswith(": met" if met else ": MISSED")
@@ -185,6 +190,80 @@ def test_the_table_says_what_was_found() -> None:
     assert row(figure(kind="above", value=11.0, best=10.0, target=15.0)).split() == (
         "prune 900 ms 100 ms +11.0 ms +10.0 ≤ +15 ms: met".split()  # noqa: SIM905
     )
+
+
+def test_a_ratio_of_two_sizes_is_one_of_medians() -> None:
+    """What the larger case costs is told in times the smaller."""
+    made = at_most("x", ([8.0, 10.0, 90.0], [12.0, 11.0, 9.0]), target=1.2, unit="ms", each=10)
+    assert (made.kind, made.plain, made.ours, made.value) == ("ratio", 1000.0, 1100.0, 1.1)
+    assert row(made).split()[-5:] == ["1.12", "≤", "1.2", "times:", "met"]
+
+
+# --- runs ---------------------------------------------------------------------------------
+
+
+def test_a_directory_of_runs_is_what_its_retention_leaves(tmp_path: Path) -> None:
+    """After so many runs the newest are there, named and dated by the hour, whole."""
+    folder = runs.live(tmp_path / "runs", 30, 10)
+    found = RunDirectory(folder, max_count=None).recent(99)
+    assert [entry["runId"] for entry in found] == [runs.run_id(n) for n in range(29, 19, -1)]
+    assert found[0] == runs.entry(29)
+    assert found[0]["runId"] == "rem-2016-01-02T05:00:00.000Z"
+    assert len(list(runs.live(tmp_path / "all", 30).iterdir())) == 30
+
+
+def test_both_ways_read_the_same_runs(tmp_path: Path) -> None:
+    """The straightforward way, by mtime, finds what keepfor finds by name."""
+    folder = runs.live(tmp_path / "runs", 30)
+    for number, path in enumerate(sorted(folder.iterdir())):
+        os.utime(path, (number, number))
+    assert runs.recent(folder, 7) == RunDirectory(folder, max_count=None).recent(7)
+
+
+def test_every_comparison_of_runs_runs(tmp_path: Path) -> None:
+    """On tiny directories each comparison runs, and gives its figure."""
+    tiny = runs.Scale(few=5, many=300, files=20, calls=1, rounds=2)
+    found = list(runs.figures(tmp_path, tiny))
+    assert [(each.kind, each.target) for each in found] == [
+        ("times", 3),
+        ("ratio", 1.2),
+        ("ratio", 1.2),
+    ]
+    assert len(list((tmp_path / "300").iterdir())) == runs.CAP
+
+
+def test_the_curve_is_measured_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each lifetime is measured under each kind of retention; the picture has a line for each."""
+    monkeypatch.setattr(runs, "PICTURE", tmp_path / "runs.svg")
+    monkeypatch.setattr(runs, "LIFETIMES", [20, 250])
+    runs.main()
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split("|")[1:4] for line in printed[2:]] == [
+        [" 20 ", " none ", " 20 "],
+        [" 20 ", " write-side cap ", " 20 "],
+        [" 20 ", " periodic sweep ", " 20 "],
+        [" 250 ", " none ", " 250 "],
+        [" 250 ", " write-side cap ", " 200 "],
+        [" 250 ", " periodic sweep ", " 250 "],
+    ]
+    picture = ElementTree.parse(tmp_path / "runs.svg").getroot()
+    assert len(picture.findall("{*}polyline")) == 6
+
+
+def test_a_plot_places_points_by_their_logarithms() -> None:
+    """The axes reach to whole powers of ten, and a point halfway is drawn halfway."""
+    line = Line(name="a & b", points=[(1, 1), (10, 10), (100, 100)], colour="#000000")
+    picture = ElementTree.fromstring(draw("t", "x", "ms", [line]))
+    (path,) = picture.findall("{*}polyline")
+    places = [tuple(map(float, pair.split(","))) for pair in path.attrib["points"].split()]
+    assert places == [(70.0, 380.0), (290.0, 215.0), (510.0, 50.0)]
+    said = [text.text for text in picture.findall("{*}text")]
+    assert {"a & b", "1", "10", "100", "1 ms", "10 ms", "100 ms"} <= set(said)
+
+
+# --- the command --------------------------------------------------------------------------
 
 
 def test_figures_are_written_as_json(tmp_path: Path) -> None:
@@ -211,8 +290,10 @@ def test_the_command_prints_all_and_fails_for_what_was_missed(
     results = tmp_path / "latest.json"
     monkeypatch.setattr(command, "RESULTS", results)
     monkeypatch.setattr(ledger, "figures", lambda folder, scale: iter([figure(value=value)]))
+    monkeypatch.setattr(runs, "figures", lambda folder, scale: iter([figure(what="recent")]))
     assert command.main() == code
     printed = capsys.readouterr().out
     assert row(figure(value=value)) in printed
+    assert row(figure(what="recent")) in printed
     assert str(results) in printed
     assert json.loads(results.read_text(encoding="utf-8"))["figures"][0]["value"] == value

@@ -64,6 +64,7 @@ NOT_RUN: dict[tuple[str, str], tuple[str, Callable[[str], None]]] = {
     ("docs/how-to/hold-a-ledger-from-cron.md", "cron"): ("needs a cron daemon", crontab),
     ("docs/how-to/hold-a-ledger-from-cron.md", "ini"): ("needs systemd", units),
     ("docs/how-to/check-health.md", "cron"): ("needs a cron daemon", crontab),
+    ("docs/how-to/bound-a-directory-of-runs.md", "cron"): ("needs a cron daemon", crontab),
 }
 
 
