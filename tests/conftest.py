@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,10 @@ import pytest
 
 # Before anything imports it, so that a promise that fails says what it compared.
 pytest.register_assert_rewrite("keepfor.testing.suite")
+
+# A shell that starts the suite in the background has it ignore Ctrl-C, and every program that the
+# tests interrupt would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: What lives in folders of its own here, by the variable that says where.
 FOLDERS = {
