@@ -58,7 +58,7 @@ def test_a_row_says_what_a_plain_reader_reads(drawn: tuple[RowFormat, bytes]) ->
 @settings(max_examples=150)
 @given(st.one_of(*map(with_block, FORMS)), st.sampled_from([0, 1, -1, 5, 10**15]))
 def test_the_fast_way_agrees_row_by_row(drawn: tuple[RowFormat, list[bytes]], ticks: int) -> None:
-    """Position, bytes and fault are the same; the instant too, near an edge to the microsecond."""
+    """Position, bytes and fault are the same; the instant is on the same side of an edge."""
     form, block = drawn
     edge = CUTOFF + ticks * TICK
     data = b"".join(line + b"\n" for line in block)
@@ -70,9 +70,7 @@ def test_the_fast_way_agrees_row_by_row(drawn: tuple[RowFormat, list[bytes]], ti
             seen.append(line)
             expected = read_row(line, form)
             if isinstance(instant, datetime) and isinstance(expected, datetime):
-                if abs(expected - edge) <= ROUNDING:
-                    assert instant == expected
-                assert (instant < edge) == (expected < edge)
+                assert (instant < edge, instant > edge) == (expected < edge, expected > edge)
                 assert abs(instant - expected) <= ROUNDING
                 if batch.span:
                     assert batch.span[0] - ROUNDING <= expected <= batch.span[1] + ROUNDING
