@@ -300,7 +300,7 @@ def test_a_fork_keeps_no_ledger_open(path: Path) -> None:
     writer = threading.Thread(target=append_all_the_time)
     writer.start()
     try:
-        for _ in range(100):
+        for _ in range(20):
             child = os.fork()
             if child == 0:
                 os._exit(held())

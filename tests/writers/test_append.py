@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import logging
 import os
 import re
+import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from keepfor import Ledger
+from keepfor import Ledger, RunDirectory
 from keepfor.errors import StoreError
 from tests.writers.build import Clock, ago, line, rows, write
 
@@ -297,3 +300,30 @@ def test_rows_of_other_writers_are_left_alone(path: Path) -> None:
     path.write_bytes(strange)
     Ledger(path, keep_for="forever").append(ROW)
     assert path.read_bytes() == strange + line(ROW)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
+@pytest.mark.parametrize("kind", ["ledger", "run"])
+def test_an_append_waits_out_a_lease(path: Path, kind: str) -> None:
+    """For the moment in which a prune holds a lease on the file, an append waits."""
+    target = path if kind == "ledger" else path.parent / "runs" / "r-2026-07-26.jsonl"
+    target.parent.mkdir(exist_ok=True)
+    target.touch()
+    lease = os.open(target, os.O_RDONLY)
+    fcntl.fcntl(lease, fcntl.F_SETSIG, signal.SIGURG)
+    fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+
+    def append() -> None:
+        if kind == "ledger":
+            Ledger(path, keep_for="forever").append(ROW)
+        else:
+            RunDirectory(target.parent, max_count=9).append("r-2026-07-26", ROW)
+
+    writer = threading.Thread(target=append)
+    writer.start()
+    while writer.is_alive() and fcntl.fcntl(lease, fcntl.F_GETLEASE) == fcntl.F_RDLCK:
+        pass
+    fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    writer.join()
+    os.close(lease)
+    assert target.read_bytes() == LINE

@@ -84,7 +84,8 @@ def open_for_append(path: str) -> int:
     Raises:
         OSError: as `open(path, "a")` would.
     """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY | os.O_NONBLOCK
+    # Not O_NONBLOCK: it would fail in the moment for which a prune holds a lease.
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY
     try:
         return open_for_writing(path, flags)
     except FileNotFoundError:

@@ -106,7 +106,7 @@ def create(path: str, source: int) -> int:
         OSError: when the ledger may not be written to, or the copy not be made.
     """
     # A rename would get round the mode of a file that is not to be changed.
-    files.close(files.open_for_writing(path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK))
+    files.close(files.open_for_writing(path, os.O_RDWR | os.O_NOCTTY))
     target = beside(path, "new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = files.open_for_writing(target, flags, 0o600)

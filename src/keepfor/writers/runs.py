@@ -41,7 +41,8 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _ID = "user.keepfor.run"
 _FIRST_READ = 1 << 16
 
-_OPEN = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NOCTTY | os.O_NONBLOCK
+# Not O_NONBLOCK: it would fail in the moment for which a sweep holds a lease.
+_OPEN = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NOCTTY
 
 # As `json.dumps` does it, without looking its defaults up each time.
 _encode = json.JSONEncoder().encode
