@@ -68,6 +68,13 @@ def test_what_was_written_to_since_stays(folder: Path, opened: int) -> None:
     assert (folder / "a.jsonl").read_text() == "{}\nmore\n"
 
 
+def test_what_changed_in_its_rights_alone_stays(folder: Path, opened: int) -> None:
+    """Who may read a file is part of what the plan saw: somebody did something to it since."""
+    seen = written(folder)
+    (folder / "a.jsonl").chmod(0o600)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+
+
 def test_another_file_of_that_name_stays(folder: Path, opened: int) -> None:
     """A file that replaced the one that the plan saw is skipped, even if it looks the same."""
     seen = written(folder)
@@ -88,10 +95,11 @@ def test_what_is_gone_is_no_error(folder: Path, opened: int) -> None:
 
 
 def test_what_somebody_writes_to_stays(folder: Path, opened: int) -> None:
-    """A file that is open for writing is skipped, and its writer's next row is in it."""
+    """A file that is open for writing is not even moved, and its writer's next row is in it."""
     seen = written(folder)
     with (folder / "a.jsonl").open("a") as writer:
         assert removal.remove(opened, "a.jsonl", seen).why == IN_USE
+        assert removal.fingerprint((folder / "a.jsonl").stat()) == seen
         writer.write("next\n")
     assert (folder / "a.jsonl").read_text() == "{}\nnext\n"
 
@@ -185,6 +193,24 @@ def test_what_changes_at_the_last_moment_is_put_back(
     assert removal.remove(opened, name, seen).why == CHANGED
     assert names(folder) == [name]
     assert (folder / name).read_text() == "{}\nlate\n"
+
+
+def test_a_change_that_leaves_the_mtime_is_noticed(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that lands at the last moment counts even where the clock of the file did not tick."""
+    seen = written(folder)
+    status = (folder / "a.jsonl").stat()
+
+    def act(opened: Callable[[], IO[bytes]]) -> None:
+        with opened() as file:
+            file.write(b"late\n")
+            file.flush()
+            os.utime(file.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    Between(monkeypatch, act)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
 
 
 def test_what_is_opened_at_the_last_moment_is_put_back(
@@ -376,6 +402,17 @@ def test_a_killed_removal_is_finished_where_the_name_was_taken(folder: Path, ope
     removal.recover(opened)
     assert names(folder) == ["a.jsonl"]
     assert (folder / "a.jsonl").read_text() == "new\n"
+
+
+def test_a_changed_file_that_was_just_put_back_loses_only_its_second_name(
+    folder: Path, opened: int
+) -> None:
+    """Killed between giving a changed file its name and clearing the other one, it is whole."""
+    written(folder)
+    os.link(folder / "a.jsonl", folder / ".a.jsonl.keepfor-aside.0123456789ab")
+    removal.recover(opened)
+    assert names(folder) == ["a.jsonl"]
+    assert (folder / "a.jsonl").stat().st_nlink == 1
 
 
 def test_what_only_looks_like_a_leftover_is_left_alone(folder: Path, opened: int) -> None:

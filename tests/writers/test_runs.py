@@ -160,6 +160,36 @@ def test_a_file_that_tells_nothing_is_taken_as_it_is(folder: Path, first: str) -
     assert runs.recent(1) == [{"n": 1}]
 
 
+def test_a_long_snapshot_tells_whose_file_it_is_too(folder: Path) -> None:
+    """An entry that is longer than what is read of it is no reason to mix two runs."""
+    runs = RunDirectory(folder)
+    runs.append("a:b", {"text": "x" * 100_000, "runId": "a:b"})
+    with pytest.raises(BadRunId):
+        runs.append("a_b", {"runId": "a_b"})
+    runs.append("a:b", {"runId": "a:b"})
+
+
+def test_an_entry_may_call_something_else_its_run(folder: Path) -> None:
+    """A `runId` that would name another file is not taken for the id of this one."""
+    folder.mkdir(parents=True)
+    (folder / "a.jsonl").write_text('{"runId": "parent-of-a"}\n')
+    RunDirectory(folder).append("a", {"n": 1})
+    assert RunDirectory(folder).recent(1) == [{"n": 1}]
+
+
+def test_a_name_is_free_again_when_its_run_is_gone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was remembered of a run that is gone does not keep another from having its name."""
+    no_attributes(monkeypatch)
+    runs = RunDirectory(folder)
+    runs.append("a:b", {})
+    (folder / "a_b.jsonl").unlink()
+    runs.append("a_b", {"runId": "a_b"})
+    runs.append("a_b", {"runId": "a_b", "n": 2})
+    assert runs.recent(1) == [{"runId": "a_b", "n": 2}]
+
+
 # --- a snapshot ---------------------------------------------------------------------------
 
 
@@ -589,6 +619,34 @@ def test_a_prune_that_can_remove_nothing_is_not_tried_by_every_run(
     assert len(prunes) == 2
     fill(runs, range(26, 27))
     assert len(prunes) == 3
+
+
+def test_a_clock_that_was_set_back_is_no_reason_to_wait(
+    folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attempt that lies in the future says nothing of how long ago it was."""
+    runs = RunDirectory(folder, max_count=20, keep_last=20, grace="1h", clock=clock)
+    fill(runs, range(21))
+    prunes = counted(monkeypatch)
+    fill(runs, range(21, 22))
+    assert len(prunes) == 0
+    clock.forward(hours=-2)
+    fill(runs, range(22, 23))
+    assert len(prunes) == 1
+
+
+def test_a_run_on_the_cutoff_is_no_reason_to_prune(
+    folder: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The probe trips for what has expired, which is what is strictly older."""
+    prunes = counted(monkeypatch)
+    runs = RunDirectory(folder, max_count=None, keep_for="3d", clock=clock)
+    # NOW is hour 4944 of the year, and three days before it is hour 4872.
+    fill(runs, range(4872, 4900))
+    assert len(prunes) == 0
+    fill(runs, range(4871, 4872))
+    assert len(prunes) == 1
+    assert numbers(runs)[-1] == 4872
 
 
 def test_where_another_process_was_faster_the_next_run_looks_again(
