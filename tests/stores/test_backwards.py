@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,19 @@ def test_who_stops_reads_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     finally:
         os.close(descriptor)
     assert reads == [files.BLOCK]
+
+
+def test_what_is_too_long_to_be_told_is_not_held(tmp_path: Path) -> None:
+    """A line of 40 MiB takes no more memory than the bound and a few blocks."""
+    path = tmp_path / "lines"
+    with path.open("wb") as file:
+        file.write(b"first\n")
+        file.truncate(40 << 20)
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast\n")
+    tracemalloc.start()
+    try:
+        assert told(path, longest=1 << 20) == [b"last", b"first"]
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
