@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from keepfor.errors import StoreChanged, StoreError
+from keepfor.errors import StoreBusy, StoreChanged, StoreError
 from keepfor.policy.rules import terms
 from keepfor.stores import replace
 from keepfor.stores.ledger import ledger_at
@@ -413,6 +413,26 @@ def test_a_ledger_that_is_cut_back_to_what_was_planned_is_left_alone(path: Path)
         store.delete(survey, agreed, accept=take_back)
     assert path.read_bytes() == before
     assert beside(path) == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("call", "after"), [("rename", False), ("rename", True), ("unlink", False)]
+)
+def test_no_other_prune_comes_between_copy_and_drain(
+    call: str, after: bool, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever comes by the new file finds it locked until all is brought over."""
+    met: list[StoreBusy] = []
+
+    def prune_too() -> None:
+        with pytest.raises(StoreBusy) as busy:
+            pruned(path)
+        met.append(busy.value)
+
+    during(monkeypatch, call, prune_too, after)
+    assert pruned(path).applied == 1
+    assert len(met) == 1
+    assert pruned(path).applied == 0
 
 
 @pytest.mark.parametrize("processes", [False, True])
