@@ -340,6 +340,7 @@ PIECE = b"".join(ROWS)
         (row(n="other") + PIECE + row(n="more"), b""),
         (row(n="other") + ROWS[0] + ROWS[1] + row(n="more"), ROWS[2]),
         (ROWS[0] + row(n="more") + PIECE, b""),
+        (PIECE + ROWS[0], b""),
         (b"\n" + PIECE, b""),
     ],
 )
