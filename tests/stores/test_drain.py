@@ -17,7 +17,7 @@ import pytest
 
 from keepfor.errors import StoreBusy, StoreChanged, StoreError
 from keepfor.policy.rules import terms
-from keepfor.stores import replace
+from keepfor.stores import leases, replace
 from keepfor.stores.ledger import ledger_at
 from tests.stores.build import NOW, OLD, append, beside, policy, pruned, row, write
 
@@ -217,14 +217,14 @@ def test_rows_that_came_before_the_copy_was_done_are_not_taken_for_a_torn_line(
 ) -> None:
     """Behind an unfinished line that was finished meanwhile, nothing is copied twice."""
     append(path, row(n=1)[:9])
-    survey = replace.size_at_rest
+    survey = leases.size_at_rest
 
     def finish(descriptor: int, until: float = 0.0) -> int | None:
-        monkeypatch.setattr(replace, "size_at_rest", survey)
+        monkeypatch.setattr(leases, "size_at_rest", survey)
         append(path, row(n=1)[9:] + row(n=2))
         return survey(descriptor, until)
 
-    monkeypatch.setattr(replace, "size_at_rest", finish)
+    monkeypatch.setattr(leases, "size_at_rest", finish)
     pruned(path)
     assert path.read_bytes() == row(n=0) + row(n=1) + row(n=2)
 
@@ -248,11 +248,11 @@ def test_the_size_of_a_file_at_rest_is_read_while_nobody_can_write(
     monkeypatch.setattr(os, "fstat", noted_size)
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        assert replace.size_at_rest(descriptor) == path.stat().st_size
+        assert leases.size_at_rest(descriptor) == path.stat().st_size
         with path.open("ab"):
-            assert replace.size_at_rest(descriptor) is None
-            assert replace.held_open(descriptor)
-        assert not replace.held_open(descriptor)
+            assert leases.size_at_rest(descriptor) is None
+            assert leases.held_open(descriptor)
+        assert not leases.held_open(descriptor)
     finally:
         os.close(descriptor)
     lease, release = (fcntl.F_SETLEASE, fcntl.F_RDLCK), (fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -273,7 +273,7 @@ def test_where_leases_tell_nothing_a_day_without_a_write_is_rest(
     assert len(report.notes) == (hours < 24)
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        assert not replace.held_open(descriptor)
+        assert not leases.held_open(descriptor)
     finally:
         os.close(descriptor)
 

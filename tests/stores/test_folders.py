@@ -39,7 +39,7 @@ def test_a_lock_is_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         waited.append(seconds)
         fcntl.flock(other, fcntl.LOCK_UN)
 
-    monkeypatch.setattr("keepfor.stores.folders.time.sleep", sleep)
+    monkeypatch.setattr("keepfor.stores.files.time.sleep", sleep)
     with folders.locked(str(folder), 60.0):
         assert len(waited) == 1
     os.close(other)

@@ -16,7 +16,7 @@ from keepfor.items import noun
 from keepfor.plan import Plan
 from keepfor.policy.lint import Trap
 from keepfor.sizes import format_size
-from keepfor.stores import files, replace
+from keepfor.stores import files, leases, replace
 from keepfor.stores.ledger import LedgerStore
 from keepfor.stores.runs import RunStore
 from keepfor.times import format_duration
@@ -143,7 +143,7 @@ def _leftover(old: replace.OldFile, ledger: str) -> Leftover:
         return Leftover(path=old.path, bytes=0, held=False)
     descriptor = files.open_for_reading(old.path)
     try:
-        held = not replace.at_rest(descriptor)
+        held = not leases.at_rest(descriptor)
     finally:
         os.close(descriptor)
     return Leftover(path=old.path, bytes=max(0, status.st_size - old.copied), held=held)

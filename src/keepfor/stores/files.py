@@ -188,24 +188,27 @@ def read_lines(descriptor: int, start: int, end: int, about: int) -> bytes:
 
 
 @contextmanager
-def locked(path: str, wait: float = 0.0) -> Iterator[int]:
-    """The file at a path, open for reading and locked against other prunes.
+def locked(
+    path: str, wait: float = 0.0, opener: Callable[[str], int] = open_for_reading
+) -> Iterator[int]:
+    """What stands at a path, open for reading and locked against other sweeps.
 
-    The lock is a `flock` on the file's own inode, so that it holds whichever configuration, or
-    whichever of its names, another prune comes by.
+    The lock is a `flock` on the inode itself, so that it holds whichever configuration, or
+    whichever of its names, another sweep comes by.
 
     Parameters:
-        path: a regular file.
-        wait: how long to wait for another prune, in seconds.
+        path: a regular file, or what the opener opens.
+        wait: how long to wait for another sweep, in seconds.
+        opener: gives a descriptor for reading.
 
     Raises:
-        StoreBusy: when another prune holds it still.
+        StoreBusy: when another sweep holds it still.
         FileNotFoundError: when nothing is there.
-        StoreError: as for `open_for_reading`.
+        StoreError: as the opener says.
     """
     until = time.monotonic() + wait
     while True:
-        descriptor = open_for_reading(path)
+        descriptor = opener(path)
         try:
             if _flock(descriptor) and same_file(descriptor, path):
                 yield descriptor

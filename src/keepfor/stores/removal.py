@@ -21,7 +21,7 @@ from typing import Literal
 
 import msgspec
 
-from keepfor.stores.replace import held_open
+from keepfor.stores.leases import held_open
 
 GONE = "it is gone already"
 

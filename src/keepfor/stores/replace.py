@@ -25,16 +25,12 @@ import time
 import msgspec
 
 from keepfor.errors import CannotReplace, StoreChanged
-from keepfor.stores import files
+from keepfor.stores import files, leases
 from keepfor.stores.rows import load_row
 
 #: How long a drain waits for writers to close the old file, in seconds.
 PATIENCE = 0.05
 
-#: Where a lease tells nothing, a file that was not written to for so long is at rest.
-ABANDONED = 24 * 3600.0
-
-_SIGURG = 23
 _PIECE = 8 << 20
 _PAUSE = 0.001
 _LONGEST_STEM = 160
@@ -188,7 +184,7 @@ def drain(path: str, descriptor: int, old: OldFile, patience: float = 0.0) -> Ol
         _finish_piece(ledger, descriptor, old)
         # Twice, since an opener that looked the path up before the rename may come in between.
         for again in (True, False):
-            end = size_at_rest(descriptor, until)
+            end = leases.size_at_rest(descriptor, until)
             size = os.fstat(descriptor).st_size if end is None else end
             if size < old.copied:
                 # Somebody emptied it after it was copied: what stands there now came later.
@@ -210,61 +206,6 @@ def drain(path: str, descriptor: int, old: OldFile, patience: float = 0.0) -> Ol
         return None
     finally:
         files.close(ledger)
-
-
-def at_rest(descriptor: int) -> bool:
-    """Whether nobody has a file open for writing; see `size_at_rest`."""
-    return size_at_rest(descriptor) is not None
-
-
-def size_at_rest(descriptor: int, until: float = 0.0) -> int | None:
-    """The size of a file that nobody has open for writing; None where somebody may have.
-
-    A read lease is granted only then. Where leases tell nothing, a file counts as at rest that
-    was not written to for a day.
-
-    Parameters:
-        descriptor: the file's, open for reading only.
-        until: how long to wait for it, on the monotonic clock.
-    """
-    while True:
-        try:
-            size = _lease(descriptor)
-        except OSError:
-            status = os.fstat(descriptor)
-            return status.st_size if time.time() - status.st_mtime > ABANDONED else None
-        if size is not None or time.monotonic() >= until:
-            return size
-        time.sleep(_PAUSE)
-
-
-def held_open(descriptor: int) -> bool:
-    """Whether somebody has a file open for writing, as far as can be told.
-
-    Parameters:
-        descriptor: the file's, open for reading only.
-    """
-    try:
-        return _lease(descriptor) is None
-    except OSError:
-        return False
-
-
-def _lease(descriptor: int) -> int | None:
-    """The size of a file while nobody can have it open for writing; None where somebody has."""
-    if sys.platform != "linux":
-        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
-    # Were an opener to come, the default signal (SIGIO) would end this process.
-    fcntl.fcntl(descriptor, fcntl.F_SETSIG, _SIGURG)
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-    except BlockingIOError:
-        return None
-    try:
-        return os.fstat(descriptor).st_size
-    finally:
-        # At once: an opener is blocked for as long as it is held.
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
 
 def _move(ledger: int, descriptor: int, old: OldFile, upto: int) -> None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from keepfor.errors import StoreChanged, WrongTimeField
 from keepfor.items import Key, Survey
-from keepfor.stores import files, replace
+from keepfor.stores import files, leases, replace
 from keepfor.stores.base import Progress
 from keepfor.stores.rows import (
     ROUNDING,
@@ -125,7 +125,7 @@ class Copy:
         notes = []
         if os.fstat(self._source).st_nlink > 1:
             notes.append("another name of the same file (a hard link) still holds the old rows")
-        start, size = self._copied, replace.size_at_rest(self._source) or 0
+        start, size = self._copied, leases.size_at_rest(self._source) or 0
         # Of a file at rest nobody is going to finish the last line.
         if size > start == files.end_of_lines(self._source, size, start):
             self.keep(start, size)
