@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class KeepforError(Exception):
     """Something went wrong in keepfor."""
@@ -94,6 +98,23 @@ class StoreChanged(StoreError):
     `keepfor plan`."""
 
     exit_code = 6
+
+
+class SweepStopped(StoreError):
+    """{path}: {why} {deleted} of {planned} rows were deleted, with all that hangs on them; the
+    others are as they were. {fix}"""
+
+    exit_code = 3
+
+    @property
+    def done(self) -> Any:
+        """The survey of what was done until then."""
+        return self.facts["done"]
+
+
+class WrongTimes(StoreError):
+    """{path}: {count} rows have a time in {column!r} that is not {shape}, such as {sample} in the
+    row {key}. Times of two shapes cannot be compared, so nothing was deleted. {fix}"""
 
 
 class CannotReplace(StoreError):

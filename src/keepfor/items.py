@@ -53,8 +53,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         id: the item's.
         action: what is to happen to it.
         rule: the rule, ceiling or veto that said so; None where nothing matched.
-        reason: `age`, `unused`, `count`, `bytes`, `cascade:<id>`, `floor`, `veto`, `spared`,
-            `flagged` (a flag that stands already) or `none`.
+        reason: `age`, `unused`, `count`, `bytes`, `cascade:<id>`, `pinned`, `floor`, `veto`,
+            `spared`, `flagged` (a flag that stands already) or `none`.
         evidence: the numbers that the decision was reached on.
         fingerprint: the item's when it was decided.
         bytes: the item's size.
@@ -76,21 +76,41 @@ class Key(msgspec.Struct, frozen=True, order=True, array_like=True):
     position: int = -1
 
 
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule comes to for the rows of one type.
+
+    Parameters:
+        rule: its name.
+        type: the type that it speaks of.
+        cutoff: rows of that type that are strictly older are expired; None expires none.
+    """
+
+    rule: str
+    type: str
+    cutoff: datetime | None
+
+
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy comes to, at one instant, for a store of rows.
 
     Parameters:
         now: the instant it was worked out for.
-        cutoff: rows strictly older are expired; None expires none.
+        rule: the name of the rule for rows whose type has none of its own.
+        cutoff: such rows that are strictly older are expired; None expires none.
+        by_type: the cutoffs of types that have a rule of their own, each type once.
         ceiling: how many bytes the store may hold; None for no bound.
         target: what it is brought down to once it holds more.
+        max_count: how many rows the store may hold; None for no bound.
         keep_last: how many of the newest rows are out of reach.
     """
 
     now: datetime
+    rule: str = "keep_for"
     cutoff: datetime | None = None
+    by_type: tuple[Cut, ...] = ()
     ceiling: int | None = None
     target: int | None = None
+    max_count: int | None = None
     keep_last: int = 0
 
 
@@ -112,8 +132,11 @@ class Tally(msgspec.Struct, kw_only=True):
         future: kept rows whose time is still to come.
         unknown: kept rows whose age cannot be read (an unfinished last line among them).
         oversized: kept rows too long or too deep to be judged; they are among the unknown.
-        bytes_before: the store's size before, in bytes.
+        dependents: of a table, rows of other tables that go with those applied, by table.
+        orphans: rows of other tables whose own row was gone already, by table.
+        bytes_before: the store's size before, in bytes; of a table, its database's on disk.
         bytes_after: its size after.
+        bytes_deleted: of a table, what was deleted held, in bytes; None where it is not known.
         oldest: the oldest known instant that stays.
         newest: the newest known instant, whether it stays or goes.
         due: the oldest known instant that goes because of its age; of items, for any reason.
@@ -130,15 +153,18 @@ class Tally(msgspec.Struct, kw_only=True):
     future: int = 0
     unknown: int = 0
     oversized: int = 0
+    dependents: dict[str, int] = {}
+    orphans: dict[str, int] = {}
     bytes_before: int = 0
     bytes_after: int = 0
+    bytes_deleted: int | None = None
     oldest: datetime | None = None
     newest: datetime | None = None
     due: datetime | None = None
 
 
-class Extent(msgspec.Struct, frozen=True, kw_only=True):
-    """Which rows a look at a row store covered, so that a later sweep stays within them.
+class Extent(msgspec.Struct, frozen=True, kw_only=True, tag_field="of", tag="file"):
+    """Which rows of a file a look at it covered, so that a later sweep stays within them.
 
     Parameters:
         identity: changes when the store is no longer the same one.
@@ -153,11 +179,57 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
     beginning_bytes: int
 
 
+class TableExtent(msgspec.Struct, frozen=True, kw_only=True, tag_field="of", tag="table"):
+    """Which rows of a table a look at it covered, so that a later sweep stays within them.
+
+    Parameters:
+        identity: changes when the table is no longer the same one.
+        highest: the highest key that was there, where the database itself hands out ever higher
+            ones; rows above it came later.
+        witness: a digest of the row that has this key, which tells that it was not given again.
+        keys: the file that holds the keys of all rows that would go, where keys do not grow.
+        keys_digest: a digest of that file.
+        orphans: by table, the highest key of an orphan that was seen.
+    """
+
+    identity: str
+    highest: int | None = None
+    witness: str = ""
+    keys: str | None = None
+    keys_digest: str = ""
+    orphans: dict[str, int] = {}
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rule, or a ceiling, takes of a table.
+
+    Parameters:
+        rule: its name.
+        type: the type of row that it speaks of; None for all that no other rule speaks of.
+        cutoff: rows strictly older go; None takes none.
+        count: how many go.
+        first: the key of the oldest that goes.
+        last: the key of the newest that goes.
+        oldest: the instant of the oldest that goes.
+        newest: the instant of the newest that goes.
+    """
+
+    rule: str
+    type: str | None = None
+    cutoff: datetime | None = None
+    count: int = 0
+    first: list[str | int] = []
+    last: list[str | int] = []
+    oldest: datetime | None = None
+    newest: datetime | None = None
+
+
 class Survey(Tally, kw_only=True):
     """What a row store would keep and lose under some terms.
 
     Parameters:
-        below: rows whose key is less go; None when none does.
+        below: of a file, rows whose key is less go; None when none does.
+        parts: of a table, what each rule takes.
         cutoff: the part of it that age alone explains.
         extent: what was covered; None when nothing is there yet.
         lag: how long the oldest of what would go now has been due, by age or above a ceiling.
@@ -167,8 +239,9 @@ class Survey(Tally, kw_only=True):
     """
 
     below: Key | None = None
+    parts: list[Part] = []
     cutoff: datetime | None = None
-    extent: Extent | None = None
+    extent: Extent | TableExtent | None = None
     lag: timedelta = timedelta()
     fresh: datetime | None = None
     notes: list[str] = []

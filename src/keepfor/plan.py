@@ -103,7 +103,7 @@ def build(
     """
     decisions: tuple[Decision, ...] = ()
     if isinstance(store, RowStore):
-        survey = store.survey(terms(policy, now), progress)
+        survey = store.survey(terms(policy, now, store.bounds), progress)
     else:
         items = list(store.scan(progress))
         held = {item.id: item.held for item in items if item.held}

@@ -12,8 +12,15 @@ from typing import Literal, Protocol
 import msgspec
 
 from keepfor.counting import BY_CEILING, BY_RULE
-from keepfor.errors import BreakerTripped, KeepforError, PlanSpent, PlanStale, StoreChanged
-from keepfor.items import Decision, Outcome, Report, Survey, Tally, Terms
+from keepfor.errors import (
+    BreakerTripped,
+    KeepforError,
+    PlanSpent,
+    PlanStale,
+    StoreChanged,
+    SweepStopped,
+)
+from keepfor.items import Decision, Extent, Outcome, Report, Survey, Tally, Terms
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
 from keepfor.policy.rules import Policy, terms
@@ -79,7 +86,7 @@ def apply(
             raise PlanSpent(store=plan.store, digest=plan.digest)
         with _recorded(report, trail) as begin:
             if isinstance(store, RowStore):
-                _apply_rows(plan, store, terms(policy, now), report, begin, progress)
+                _apply_rows(plan, store, terms(policy, now, store.bounds), report, begin, progress)
             else:
                 fresh = build(store, policy, now, name=plan.store, progress=progress)
                 _apply_items(plan, fresh, store, report, begin)
@@ -125,8 +132,12 @@ def prune(
                 begin()
             return not waits
 
-        agreed = terms(policy, now)
-        done = store.delete(_within(store.aim(agreed), reach), agreed, accept=accept)
+        agreed = terms(policy, now, store.bounds)
+        try:
+            done = store.delete(_within(store.aim(agreed), reach), agreed, accept=accept)
+        except SweepStopped as stopped:
+            _fill(report, stopped.done)
+            raise
         if waits:
             report.notes.append("nothing was expired: the rows that would stay do not span a day")
             unattended, agreed = False, msgspec.structs.replace(agreed, cutoff=None)
@@ -184,14 +195,28 @@ def _apply_rows(
         begin()
         return True
 
-    # A plan made now would reach as far as this; what it would count, the deletion counts.
-    planned, present = plan.survey, store.aim(agreed)
-    below = min(planned.below, present.below) if planned.below and present.below else None
-    survey = msgspec.structs.replace(planned, below=below)
-    done = store.delete(survey, agreed, progress, accept)
+    survey = _both(plan.survey, store.aim(agreed))
+    try:
+        done = store.delete(survey, agreed, progress, accept)
+    except SweepStopped as stopped:
+        _fill(report, stopped.done)
+        raise
+    planned = plan.survey
     _fill(report, done)
     report.skipped = max(0, planned.applied - done.applied)
     report.kept -= report.skipped
+
+
+def _both(planned: Survey, present: Survey) -> Survey:
+    """What was planned, as far as a plan made now would reach; the deletion counts it anew."""
+    below = min(planned.below, present.below) if planned.below and present.below else None
+    cutoffs = {part.rule: part.cutoff for part in present.parts}
+    parts = [
+        msgspec.structs.replace(part, cutoff=min(part.cutoff, cutoff) if part.cutoff else None)
+        for part in planned.parts
+        if (cutoff := cutoffs.get(part.rule))
+    ]
+    return msgspec.structs.replace(planned, below=below, parts=parts)
 
 
 def _apply_items(
@@ -263,7 +288,7 @@ def _fill(report: Report, done: Survey) -> None:
 
 
 def _within(survey: Survey, reach: int | None) -> Survey:
-    if reach is None or survey.extent is None:
+    if reach is None or not isinstance(survey.extent, Extent):
         return survey
     extent = msgspec.structs.replace(survey.extent, end=min(survey.extent.end, reach))
     return msgspec.structs.replace(survey, extent=extent)

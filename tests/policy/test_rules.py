@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from keepfor.errors import BadPolicy
-from keepfor.items import Terms
+from keepfor.items import Cut, Terms
 from keepfor.policy.rules import Policy, Rule, keep_for, terms, verdict
 from tests.policy.build import NOW, at, days, delete, flag, item, keep
 
@@ -174,7 +174,6 @@ ON_DISUSE = "It belongs to `action: delete` with `max_unused`."
     [
         ({}, "it has no threshold", THRESHOLD),
         ({"action": "delete"}, "it has no threshold", THRESHOLD),
-        ({"action": "keep"}, "it has no threshold", THRESHOLD),
         (
             {"max_age": days(1), "action": "erase"},
             "`action: erase` is unknown",
@@ -331,9 +330,42 @@ def test_keep_for_is_short_for_one_rule() -> None:
             Policy(
                 rules=(delete("a", max_age=days(365)), delete("b", max_age=days(30))), keep_last=7
             ),
-            Terms(now=NOW, cutoff=at("2026-06-26"), keep_last=7),
+            Terms(now=NOW, rule="b", cutoff=at("2026-06-26"), keep_last=7),
         ),
         (Policy(max_bytes=1000), Terms(now=NOW, ceiling=1000, target=800)),
+        (Policy(max_count=10), Terms(now=NOW, max_count=10)),
+        # A type that has a rule of its own goes by the rules that speak of it, down to its pin.
+        (
+            Policy(
+                rules=(
+                    delete("denials", type="denied", max_age=days(365)),
+                    keep("denials last", type="denied"),
+                    keep("consents", type="consent"),
+                    delete("chats", type="chat", max_age=days(30)),
+                    *keep_for(days(90)),
+                )
+            ),
+            Terms(
+                now=NOW,
+                cutoff=at("2026-04-27"),
+                by_type=(
+                    Cut(rule="denials", type="denied", cutoff=at("2025-07-26")),
+                    Cut(rule="consents", type="consent", cutoff=None),
+                    Cut(rule="chats", type="chat", cutoff=at("2026-06-26")),
+                ),
+            ),
+        ),
+        # Without a pin, what is for all rows is for those of the type as well.
+        (
+            Policy(
+                rules=(delete("denials", type="denied", max_age=days(365)), *keep_for(days(90)))
+            ),
+            Terms(
+                now=NOW,
+                cutoff=at("2026-04-27"),
+                by_type=(Cut(rule="keep_for", type="denied", cutoff=at("2026-04-27")),),
+            ),
+        ),
         # 25 MiB, and 80 % of it; of 9 bytes 80 % are 7.2, of 1 byte 0.8.
         (Policy(max_bytes=26_214_400), Terms(now=NOW, ceiling=26_214_400, target=20_971_520)),
         (Policy(max_bytes=9), Terms(now=NOW, ceiling=9, target=7)),
@@ -341,8 +373,8 @@ def test_keep_for_is_short_for_one_rule() -> None:
     ],
 )
 def test_a_policy_comes_to_terms_for_rows(policy: Policy, expected: Terms) -> None:
-    """Rows get a cutoff, a ceiling with its target of 80 %, and a floor; nothing else."""
-    assert terms(policy, NOW) == expected
+    """Rows get cutoffs, ceilings, of bytes with a target of 80 %, and a floor; nothing else."""
+    assert terms(policy, NOW, ("type", "max_count", "max_bytes")) == expected
 
 
 @pytest.mark.parametrize(
@@ -368,12 +400,12 @@ def test_rows_cannot_be_held_to_what_they_do_not_have(rule: Rule, what: str) -> 
 
 
 def test_rows_are_not_counted() -> None:
-    """A ceiling on the number of rows is refused, for nothing would hold it."""
+    """A ceiling that such a store cannot be held to is refused, for nothing would hold it."""
     with pytest.raises(BadPolicy) as refusal:
         terms(Policy(max_count=10), NOW)
     assert str(refusal.value) == (
-        "The policy cannot be kept: `max_count` counts items, and a store of rows is bounded by "
-        "age and bytes. Write `max_bytes` or `keep_for`."
+        "The policy cannot be kept: a store of this kind cannot be held to `max_count`. "
+        "Write `max_bytes` or `keep_for`."
     )
 
 

@@ -49,8 +49,15 @@ def _shadowed(rules: Sequence[Rule]) -> Iterator[Trap]:
     """Rules to which earlier ones leave nothing, or next to nothing."""
     for index, rule in enumerate(rules):
         earlier = [other for other in rules[:index] if other.type in (None, rule.type)]
-        old = [other for other in earlier if _within(other.max_age, rule.max_age)]
-        unused = [other for other in earlier if _within(other.max_unused, rule.max_unused)]
+        if rule.pins:
+            if pin := next((other for other in earlier if other.pins), None):
+                what = f"it can never fire: all that it matches has matched {pin.name!r} before."
+                yield Trap(rule=rule.name, what=what, fix="Leave it out.")
+            continue
+        old = [other for other in earlier if _within(other.max_age, rule.max_age) or other.pins]
+        unused = [
+            other for other in earlier if _within(other.max_unused, rule.max_unused) or other.pins
+        ]
         # What was not recalled for so long is as old, unless it was changed since.
         nearly = [other for other in earlier if _within(other.max_age, rule.max_unused)]
         first = [found[0] for found in (old, unused or nearly) if found]
@@ -142,4 +149,4 @@ def _within(threshold: timedelta | None, other: timedelta | None) -> bool:
 def _matches(rule: Rule) -> str:
     parts = (("older than", rule.max_age), ("unused for", rule.max_unused))
     said = [f"{words} {format_duration(age)}" for words, age in parts if age is not None]
-    return "what is " + " or ".join(said)
+    return "what is " + " or ".join(said) if said else "everything"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 import msgspec
 
 from keepfor.errors import BadPolicy
-from keepfor.items import Action, Evidence, Item, Terms
+from keepfor.items import Action, Cut, Evidence, Item, Terms
 from keepfor.times import DAY, Instant, Known, Unknown, before, format_duration
 
 OnMissing = Literal["skip", "flag", "delete"]
@@ -47,7 +48,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             raise self._refusal(
                 f"`action: {self.action}` is unknown", "Write keep, flag or delete."
             )
-        if self.max_age is None and self.max_unused is None:
+        if self.max_age is None and self.max_unused is None and not self.pins:
             raise self._refusal("it has no threshold", "Give it `max_age` or `max_unused`.")
         for key, threshold in (("max_age", self.max_age), ("max_unused", self.max_unused)):
             if threshold is not None and not _is_span(threshold):
@@ -62,6 +63,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         if self.cascade_derived and self.action != "delete":
             what = "`cascade_derived` says nothing here"
             raise self._refusal(what, "It belongs to `action: delete`.")
+
+    @property
+    def pins(self) -> bool:
+        """Whether it keeps all that it speaks of, whatever its age."""
+        return self.action == "keep" and self.max_age is None and self.max_unused is None
 
     def _deletes_on_disuse(self) -> bool:
         return self.action == "delete" and self.max_unused is not None
@@ -128,7 +134,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     Parameters:
         answer: `yes`, `no`, or `unknown` where the age cannot be read.
         reason: the threshold that settled it, `age` or `unused`; `type` where the rule does not
-            speak of such items. Of two thresholds that both say no, the one that is due first.
+            speak of such items, `pinned` where it keeps all such items. Of two thresholds that both
+            say no, the one that is due first.
         threshold: how old, or how long unused, the item may get.
         clock: the instant that counts.
         age: how long ago that was.
@@ -136,7 +143,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     answer: Answer
-    reason: Literal["age", "unused", "type"]
+    reason: Literal["age", "unused", "type", "pinned"]
     threshold: timedelta = timedelta()
     clock: Instant = Unknown("not looked at")
     age: timedelta = timedelta()
@@ -144,7 +151,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     def evidence(self) -> Evidence:
         """The numbers, by name: worked out when asked for, since most verdicts are a plain no."""
-        if self.reason == "type":
+        if self.reason in ("type", "pinned"):
             return {}
         facts: Evidence = {"threshold": format_duration(self.threshold)}
         if isinstance(self.clock, Unknown):
@@ -161,6 +168,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _OF_ANOTHER_TYPE = Verdict(answer="no", reason="type")
+_PINNED = Verdict(answer="yes", reason="pinned")
 
 
 def keep_for(duration: timedelta | None) -> tuple[Rule, ...]:
@@ -186,12 +194,14 @@ def verdict(rule: Rule, item: Item, now: datetime) -> Verdict:
     """
     if rule.type is not None and rule.type != item.type:
         return _OF_ANOTHER_TYPE
+    if rule.pins:
+        return _PINNED
     by_age = None
     if rule.max_age is not None:
         by_age = _compare("age", item.instant, rule.max_age, now)
         if by_age.answer == "yes" or rule.max_unused is None:
             return by_age
-    assert rule.max_unused is not None  # A rule has one threshold at least.
+    assert rule.max_unused is not None  # Any other rule has one threshold at least.
     if isinstance(item.accessed, Known):
         by_use = _compare("unused", item.accessed, rule.max_unused, now)
     else:
@@ -201,43 +211,71 @@ def verdict(rule: Rule, item: Item, now: datetime) -> Verdict:
     return min(by_age, by_use, key=_until_due)
 
 
-def terms(policy: Policy, now: datetime) -> Terms:
+def terms(policy: Policy, now: datetime, bounds: Collection[str] = ("max_bytes",)) -> Terms:
     """What the policy comes to at `now` for a store of rows, which expire by cutoff.
 
+    Parameters:
+        policy: what the store is held to.
+        now: the instant to judge by, aware.
+        bounds: what the store can be held to beside age: `type`, `max_count`, `max_bytes`.
+
     Returns:
-        The cutoff of the delete rule with the shortest `max_age`, and the byte ceiling with its
-        target, 80 % of it, so that a ledger full of fresh rows shrinks once and is then quiet.
+        For the rows of each type that a rule names, and for all others, the cutoff of the delete
+        rule with the shortest `max_age` among those that stand before a rule that pins them; and
+        the byte ceiling with its target, 80 % of it, so that a ledger full of fresh rows shrinks
+        once and is then quiet.
 
     Raises:
-        BadPolicy: when the policy says something that rows cannot be held to.
+        BadPolicy: when the policy says something that such rows cannot be held to.
     """
     for rule in policy.rules:
-        if what := _beyond_rows(rule):
+        if what := _beyond_rows(rule, bounds):
             raise BadPolicy(
                 what=f"rule {rule.name!r} {what}, and rows expire by age alone.",
                 fix="Write `max_age` with `action: delete`, or `keep_for`.",
             )
-    if policy.max_count is not None:
-        raise BadPolicy(
-            what="`max_count` counts items, and a store of rows is bounded by age and bytes.",
-            fix="Write `max_bytes` or `keep_for`.",
-        )
-    ages = [rule.max_age for rule in policy.rules if rule.max_age is not None]
+    for key, ceiling in (("max_count", policy.max_count), ("max_bytes", policy.max_bytes)):
+        if ceiling is not None and key not in bounds:
+            instead = [f"`{bound}`" for bound in ("max_count", "max_bytes") if bound in bounds]
+            raise BadPolicy(
+                what=f"a store of this kind cannot be held to `{key}`.",
+                fix=f"Write {' or '.join([*instead, '`keep_for`'])}.",
+            )
+    types = dict.fromkeys(rule.type for rule in policy.rules if rule.type is not None)
+    others = _deciding(policy.rules, None, now)
     return Terms(
         now=now,
-        cutoff=before(now, min(ages)) if ages else None,
+        rule=others.rule or "keep_for",
+        cutoff=others.cutoff,
+        by_type=tuple(_deciding(policy.rules, type_, now) for type_ in types),
         ceiling=policy.max_bytes,
         target=None if policy.max_bytes is None else policy.max_bytes * 4 // 5,
+        max_count=policy.max_count,
         keep_last=policy.keep_last,
     )
 
 
-def _beyond_rows(rule: Rule) -> str | None:
-    if rule.type is not None:
+def _deciding(rules: Sequence[Rule], type_: str | None, now: datetime) -> Cut:
+    """What the rules come to for the rows of one type; None is every type that no rule names."""
+    name, shortest = "", None
+    for rule in rules:
+        if rule.type not in (None, type_):
+            continue
+        name = name or rule.name
+        if rule.pins:
+            break
+        assert rule.max_age is not None  # All else was refused.
+        if shortest is None or rule.max_age < shortest:
+            name, shortest = rule.name, rule.max_age
+    return Cut(rule=name, type=type_ or "", cutoff=before(now, shortest) if shortest else None)
+
+
+def _beyond_rows(rule: Rule, bounds: Collection[str]) -> str | None:
+    if rule.type is not None and "type" not in bounds:
         return "names a type"
     if rule.max_unused is not None:
         return "goes by disuse"
-    if rule.action != "delete":
+    if rule.action != "delete" and not rule.pins:
         return f"says {rule.action}"
     return "cascades" if rule.cascade_derived else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
@@ -42,6 +42,10 @@ class Store(Protocol):
 class RowStore(Store, Protocol):
     """A store of rows in order of time, too many to name one by one."""
 
+    @property
+    def bounds(self) -> Collection[str]:
+        """What it can be held to beside age: `type`, `max_count`, `max_bytes`."""
+
     def survey(self, terms: Terms, progress: Progress | None = None) -> Survey:
         """Look at every row, and tell what would go under these terms. Writes nothing."""
 
@@ -58,7 +62,8 @@ class RowStore(Store, Protocol):
         """Delete the rows that may go, and nothing that came later.
 
         Parameters:
-            survey: from `survey` or `aim`: rows below its key go, within its extent.
+            survey: from `survey` or `aim`: rows below its key, or its parts' cutoffs, go, within
+                its extent.
             terms: what the counts are reported by.
             progress: called with how far it is.
             accept: asked when all is counted and nothing has changed yet; False leaves it so.
@@ -68,6 +73,7 @@ class RowStore(Store, Protocol):
 
         Raises:
             StoreChanged: when the store is no longer the one that was surveyed.
+            SweepStopped: when only some of the rows could be deleted.
         """
 
 

@@ -47,6 +47,10 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
         return "ledger"
 
     @property
+    def bounds(self) -> tuple[str, ...]:
+        return ("max_bytes",)
+
+    @property
     def target(self) -> str:
         return escape(self.path)
 
@@ -120,11 +124,11 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
             StoreError: when it cannot be rewritten. It is as it was then.
         """
         with self._opened() as descriptor:
-            if survey.extent is None:
+            extent = survey.extent
+            if not isinstance(extent, Extent):
                 return Survey(cutoff=survey.cutoff)
             if descriptor is None:
                 raise StoreChanged(path=self.path, why="it is gone")
-            extent = survey.extent
             self._check_same(descriptor, extent)
             copy = Copy(self.path, descriptor)
             try:
@@ -169,7 +173,7 @@ class LedgerStore(msgspec.Struct, frozen=True, kw_only=True):
     def _below(self, descriptor: int, seen: Survey, terms: Terms) -> Key | None:
         """The key that ceiling and floor together leave, given what age alone would take."""
         below, extent = seen.below, seen.extent
-        assert extent is not None
+        assert isinstance(extent, Extent)
         if terms.ceiling is not None and seen.bytes_after > terms.ceiling and seen.oldest:
             excess = seen.bytes_after - (terms.target or terms.ceiling)
             first = below or Key(datetime.min.replace(tzinfo=UTC))

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from keepfor.errors import StoreChanged, WrongTimeField
-from keepfor.items import Key, Survey
+from keepfor.items import Extent, Key, Survey
 from keepfor.stores import files, leases, replace
 from keepfor.stores.base import Progress
 from keepfor.stores.rows import (
@@ -181,7 +181,7 @@ def sift(
     Raises:
         WrongTimeField: when the rows do not carry their time where the format says.
     """
-    assert survey.extent is not None
+    assert isinstance(survey.extent, Extent)
     size = os.fstat(descriptor).st_size
     end = files.end_of_lines(descriptor, size)
     sieve = _Sieve(survey, form, drop_unreadable, now, copy)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from keepfor.stores.base import ItemStore, RowStore
 from keepfor.trail import Trail
@@ -23,6 +24,9 @@ class Bench(ABC):
         place: where the store may lie; nothing else does.
         trail: where its sweeps are recorded.
     """
+
+    #: The ceiling that such a store can be held to.
+    ceiling: Literal["max_bytes", "max_count"] = "max_bytes"
 
     def __init__(self, folder: Path) -> None:
         self.place = folder / "store"

@@ -56,6 +56,11 @@ def keep(days: int = 90, breaker: float | None = None, **bounds: Any) -> Policy:
     return Policy(rules=keep_for(timedelta(days=days)), breaker=breaker, **bounds)
 
 
+def bounded(**bounds: Any) -> Policy:
+    """The policy that has ceilings and no rule."""
+    return Policy(breaker=None, **bounds)
+
+
 def plan(bench: Bench, policy: Policy, now: datetime = NOW) -> Plan:
     """What the policy would do to the store."""
     made = plans.build(bench.open(), policy, now, name="store")
@@ -86,6 +91,11 @@ def refuse(error: type[KeepforError], made: Plan, bench: Bench, policy: Policy) 
 def adds_up(tally: Tally) -> bool:
     """Whether each thing that was scanned is accounted for, once."""
     return tally.scanned == tally.kept + tally.applied + tally.skipped + tally.failed
+
+
+def _measure(bench: Bench, report: Report) -> int:
+    """How much of what its ceiling counts a store holds after a sweep."""
+    return len(bench.names()) if bench.ceiling == "max_count" else report.bytes_after
 
 
 class StoreSuite(ABC):
@@ -129,7 +139,7 @@ class StoreSuite(ABC):
         """A plan leaves every byte and every time as it was."""
         bench = filled(self.bench(tmp_path), old=OLD, young=YOUNG, unknown=None)
         before = bench.snapshot()
-        assert plan(bench, keep(max_bytes=1, keep_last=1)).survey.applied
+        assert plan(bench, keep(**{bench.ceiling: 1}, keep_last=1)).survey.applied
         assert bench.snapshot() == before
 
     def test_planning_twice_decides_the_same(self, tmp_path: Path) -> None:
@@ -207,20 +217,27 @@ class StoreSuite(ABC):
             plans.load(file)
 
     def test_the_newest_are_out_of_reach(self, tmp_path: Path) -> None:
-        """A floor wins over age and ceiling, and the report says by how much that is too much."""
+        """A floor wins over age and ceiling."""
         bench = filled(self.bench(tmp_path), older=OLDER, old=OLD, oldest=OLDEST)
-        report = sweep(bench, keep(max_bytes=1, keep_last=2))
+        sweep(bench, keep(**{bench.ceiling: 2}, keep_last=2))
         assert bench.names() == {"old", "older"}
-        assert f"still {report.bytes_after - 1}" in " ".join(report.notes)
+
+    def test_a_ceiling_that_cannot_be_met_is_told(self, tmp_path: Path) -> None:
+        """What is out of reach stays, and the report says by how much that is too much."""
+        bench = filled(self.bench(tmp_path), old=OLD, one=None, two=None)
+        report = sweep(bench, bounded(**{bench.ceiling: 1}))
+        assert bench.names() == {"one", "two"}
+        assert f"still {_measure(bench, report) - 1}" in " ".join(report.notes)
 
     def test_a_ceiling_takes_the_oldest_first(self, tmp_path: Path) -> None:
         """Above the ceiling the oldest go, whatever their age and place, until the rest fits."""
         bench = filled(self.bench(tmp_path), c=YOUNG, a=OLDEST, unknown=None, d=YOUNGER, b=OLD)
-        size = plan(bench, keep()).survey.bytes_before
-        report = sweep(bench, Policy(max_bytes=size - 1, breaker=None))
+        survey = plan(bench, keep()).survey
+        size = survey.scanned if bench.ceiling == "max_count" else survey.bytes_before
+        report = sweep(bench, bounded(**{bench.ceiling: size - 1}))
         assert report.over_ceiling
         assert sorted(bench.names()) == [*"abcd"[report.over_ceiling :], "unknown"]
-        assert report.bytes_after < size
+        assert _measure(bench, report) < size
 
     def test_the_breaker_holds_a_large_sweep_back(self, tmp_path: Path) -> None:
         """More than half of ten is deleted only where somebody insists."""
@@ -340,5 +357,5 @@ class ItemStoreSuite(StoreSuite):
     def test_no_more_go_than_are_too_many(self, tmp_path: Path) -> None:
         """Above `max_count` the oldest go until the count fits, and no more."""
         bench = filled(self.bench(tmp_path), young=YOUNG, oldest=OLDEST, younger=YOUNGER, old=OLD)
-        sweep(bench, Policy(max_count=3, breaker=None))
+        sweep(bench, bounded(max_count=3))
         assert bench.names() == {"young", "younger", "old"}
