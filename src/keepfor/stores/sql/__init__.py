@@ -1,0 +1,1 @@
+"""Tables: what a database is asked, and how SQLite and PostgreSQL differ in it."""

@@ -1,0 +1,70 @@
+"""What a table store asks of a database; SQLite and PostgreSQL each answer in a file of their own."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import msgspec
+from sqlalchemy import Connection
+
+
+class Footprint(msgspec.Struct, frozen=True, kw_only=True):
+    """What a database takes up on disk.
+
+    Parameters:
+        size: all of it, in bytes, a write-ahead log included.
+        reclaimable: how much of that holds nothing any more, in bytes.
+    """
+
+    size: int
+    reclaimable: int
+
+
+class Database(Protocol):
+    """One database. Whatever it raises is a StoreError that never shows a password."""
+
+    @property
+    def address(self) -> str:
+        """Where it lies, without password and driver: the same for the same database."""
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection that sees one state of the database, and changes nothing of it."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A connection to delete by; each change to be made in a `transaction`."""
+
+    def transaction(
+        self, connection: Connection, patience: float
+    ) -> AbstractContextManager[None]:
+        """One transaction that may write: committed at its end, rolled back by an error.
+
+        Parameters:
+            connection: from `writing`.
+            patience: how long others may keep it waiting, in seconds.
+
+        Raises:
+            StoreBusy: when they keep it waiting for longer.
+        """
+
+    def locked(self, table: str, wait: float) -> AbstractContextManager[None]:
+        """Keep every other sweep of that table out.
+
+        Raises:
+            StoreBusy: when another one has not finished within so many seconds.
+        """
+
+    def identity(self, connection: Connection, table: str) -> str:
+        """Changes when another table stands there under that name."""
+
+    def keys_grow(self, connection: Connection, table: str, key: str) -> bool:
+        """Whether the database itself hands out this key, and ever higher ones."""
+
+    def freed(self, connection: Connection) -> int:
+        """A count of bytes that a deletion in this transaction raises by what it set free."""
+
+    def footprint(self, connection: Connection) -> Footprint:
+        """What the database takes up on disk."""
+
+    def reclaim(self) -> tuple[Footprint, Footprint]:
+        """Give back to the system what holds nothing any more; the footprints before and after."""
