@@ -45,7 +45,7 @@ def test_a_symlink_is_resolved_once(place: Place) -> None:
     """A ledger that is given as a symlink is opened where it leads."""
     place.write([1], "real.jsonl")
     place.ledger.symlink_to("real.jsonl")
-    store = open_store(config.load().stores["recall"])
+    store = open_store(config.load(), "recall")
     assert store.target == os.path.realpath(place.folder / "real.jsonl")
 
 

@@ -483,7 +483,7 @@ def test_a_store_of_runs_is_opened_as_it_is_configured(load_text: Load, tmp_path
         "  said: {kind: runs, path: b, max_count: 1, time: at.end, unit: ms, grace: 5min,\n"
         "    timezone: Europe/Berlin}\n"
     )
-    plain, said = (open_store(store) for store in config.stores.values())
+    plain, said = (open_store(config, name) for name in config.stores)
     assert plain == runs_at(tmp_path / "a", grace=timedelta(hours=1))
     assert said == runs_at(
         tmp_path / "b",

@@ -85,7 +85,8 @@ class Invocation:
         """A store, to look at or to act on."""
         from keepfor.config.opening import open_store
 
-        return open_store(self.settings(name))
+        self.settings(name)
+        return open_store(self.config, name)
 
     def ledger(self, name: str) -> LedgerStore:
         """A store that has to be a ledger.

@@ -6,7 +6,7 @@ Apart from the rest of the configuration, which tells what is meant and touches 
 from __future__ import annotations
 
 from keepfor.config.loading import Config
-from keepfor.config.models import Runs, Store
+from keepfor.config.models import Runs
 from keepfor.stores.ledger import LedgerStore, ledger_at
 from keepfor.stores.rows import RowFormat
 from keepfor.stores.runs import RunStore, runs_at
@@ -14,8 +14,9 @@ from keepfor.times import load_timezone
 from keepfor.trail import Trail
 
 
-def open_store(store: Store) -> LedgerStore | RunStore:
-    """The store that these settings speak of. It is not touched, and need not be there yet."""
+def open_store(config: Config, name: str) -> LedgerStore | RunStore:
+    """The store of that name. It is not touched, and need not be there yet."""
+    store = config.stores[name]
     zone = load_timezone(store.timezone)
     if isinstance(store, Runs):
         return runs_at(store.path, time=store.time, unit=store.unit, zone=zone, grace=store.grace)
