@@ -32,6 +32,8 @@ LEDGER = {
     "unreadable": ("keep", "unreadable", "keep"),
     "breaker": ("off", "breaker", None),
     "grace": ("2h", "grace", timedelta(hours=2)),
+    "interval": ("15min", "interval", timedelta(minutes=15)),
+    "interval_seconds": ("90", "interval", timedelta(seconds=90)),
     "preset": ("agentm", "max_bytes", 26_214_400),
 }
 TRAIL = {"keep_for": ("forever", None), "max_age_days": ("30", timedelta(days=30))}
@@ -192,6 +194,20 @@ def test_a_variables_value_is_checked_like_a_keys(
     with pytest.raises(BadConfig) as caught:
         load_text(TWO, **{name: text})
     assert str(caught.value).startswith(f"{name}: {message}")
+
+
+def test_an_interval_is_said_once(load_text: Load) -> None:
+    """An interval in both spellings is ambiguous; a later layer overrides it in either one."""
+    with pytest.raises(BadConfig, match=r"^KEEPFOR_STORES__RECALL__INTERVAL_SECONDS: interval is"):
+        load_text(
+            TWO,
+            KEEPFOR_STORES__RECALL__INTERVAL_SECONDS="90",
+            KEEPFOR_STORES__RECALL__INTERVAL="90s",
+        )
+    text = "stores: {it: {preset: agentm, interval_seconds: 7200}}"
+    assert load_text(text).stores["it"].interval == timedelta(hours=2)
+    moved = load_text(text, KEEPFOR_STORES__IT__INTERVAL="2d").stores["it"]
+    assert moved.interval == timedelta(days=2)
 
 
 def test_one_setting_said_twice_in_the_environment_is_refused(load_text: Load) -> None:

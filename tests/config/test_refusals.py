@@ -15,6 +15,7 @@ Load = Callable[..., Config]
 
 DURATIONS = 'Write "90d", "12h", "30min", "1d12h", "2w", "P90D", or "forever".'
 DAYS = "Write a number such as 90, or use keep_for."
+SECONDS = "Write a number such as 3600, or use interval."
 UNITS = 'Write "25MiB" for powers of 1,024, or "25MB" for powers of 1,000.'
 SIZES = 'Write "25MiB" (or "25MB" for powers of 1,000).'
 NAMES = "Write its name, such as ts or meta.ts."
@@ -23,7 +24,8 @@ FRACTIONS = "Write a number above 0 and up to 1, or off."
 NO_VALUE = "it has no value. Write one, or leave the key out."
 UNKNOWN = (
     "this key is unknown. Known here: kind, path, time, unit, timezone, keep_for, "
-    "max_age_days, max_bytes, keep_last, unreadable, breaker, grace, preset."
+    "max_age_days, max_bytes, keep_last, unreadable, breaker, grace, interval, "
+    "interval_seconds, preset."
 )
 
 #: What is wrong with one line of a store, by the line; each whole message, after its place.
@@ -111,6 +113,24 @@ LINES = {
     "grace: 24": "24 is no grace: it has no unit. Write a duration such as 24h.",
     "grace: forever": (
         "'forever' is no grace: nothing would ever be late. Write a duration such as 24h."
+    ),
+    "interval: 60": "60 is no interval: it has no unit. Write a duration such as 1h.",
+    "interval: 0h": "'0h' is no interval: it is not above zero. Write a duration such as 1h.",
+    "interval: forever": (
+        "'forever' is no interval: nothing would ever be swept. Write a duration such as 1h."
+    ),
+    "interval:": NO_VALUE,
+    "interval_seconds: 0": f"0 is no interval in seconds: it is less than a second. {SECONDS}",
+    "interval_seconds: 0.5": f"0.5 is no interval in seconds: it is less than a second. {SECONDS}",
+    "interval_seconds: -1": f"-1 is no interval in seconds: it is less than a second. {SECONDS}",
+    "interval_seconds: 1h": (
+        f"'1h' is no interval in seconds: it is not a number of seconds. {SECONDS}"
+    ),
+    "interval_seconds: true": (
+        f"True is no interval in seconds: it is not a number of seconds. {SECONDS}"
+    ),
+    "interval_seconds: 1e10": (
+        f"10000000000.0 is no interval in seconds: it is more than a hundred years. {SECONDS}"
     ),
     "keep_fro: 90d": "this key is unknown. Did you mean keep_for?",
     "keepfor: 90d": "this key is unknown. Did you mean keep_for?",

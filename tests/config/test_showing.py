@@ -47,6 +47,7 @@ stores:
         ("stores.recall.unreadable", "drop", "default"),
         ("stores.recall.breaker", "off", "keepfor.yaml:6"),
         ("stores.recall.grace", "1d", "default"),
+        ("stores.recall.interval", "1h", "default"),
         ("trail.keep_for", "90d", "default"),
         ("state_dir", "/srv/state", "environment KEEPFOR_STATE_DIR"),
     ]
@@ -108,6 +109,7 @@ def test_the_first_files_comments_can_be_taken_up(load_text: Load) -> None:
     plain = load_text(INIT)
     text = re.sub(r"^( *)# ((?: +)?[a-z_]+: *(?: .*)?)$", r"\1\2", INIT, flags=re.MULTILINE)
     text = text.replace("    max_age_days: 90", "    # ").replace("unit: ms", "timezone: UTC", 1)
+    text = text.replace("    interval_seconds: 3600", "    # ")
     text = re.sub(r"(timezone: UTC.*\n)(.*timezone: UTC)", r"\1#", text)
     taken = load_text(text)
     assert taken.stores["agentm"].keep_for == plain.stores["recall"].keep_for
@@ -153,7 +155,12 @@ def test_the_schema_knows_the_ways_to_write_a_store() -> None:
             ],
         },
     ]
-    assert ledger["not"] == {"required": ["keep_for", "max_age_days"]}
+    assert ledger["not"] == {
+        "anyOf": [
+            {"required": ["keep_for", "max_age_days"]},
+            {"required": ["interval", "interval_seconds"]},
+        ]
+    }
     assert ledger["properties"]["preset"]["enum"] == ["agentm", "neo"]
     assert ledger["properties"]["unit"]["enum"] == ["s", "ms", "us", "ns"]
     assert ledger["properties"]["unreadable"]["enum"] == ["drop", "keep"]
@@ -167,7 +174,8 @@ def test_the_schemas_defaults_are_what_a_file_could_say(tmp_path: Path) -> None:
         for key, setting in schema()["$defs"]["Ledger"]["properties"].items()
         if "default" in setting
     }
-    assert set(defaults) == {"time", "timezone", "keep_last", "unreadable", "breaker", "grace"}
+    with_defaults = "time timezone keep_last unreadable breaker grace interval"
+    assert list(defaults) == with_defaults.split()
     store: dict[str, Any] = {"preset": "agentm"}
     stores = {"stores": {"plain": store, "said": {**store, **defaults}}}
     (tmp_path / "keepfor.yaml").write_text(json.dumps(stores))
@@ -207,6 +215,7 @@ def test_an_editor_and_the_loader_agree_on_sizes(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["forever", "Forever"])
 def test_a_grace_is_never_forever(text: str) -> None:
-    """The schema's pattern for the grace leaves `forever` out, as the loader does."""
-    assert not re.search(LEDGER["grace"]["pattern"], text)
-    assert re.search(LEDGER["grace"]["pattern"], "24h")
+    """The schema's pattern for grace and interval leaves `forever` out, as the loader does."""
+    for key in ("grace", "interval"):
+        assert not re.search(LEDGER[key]["pattern"], text)
+        assert re.search(LEDGER[key]["pattern"], "24h")

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 from keepfor.config.paths import expand
 from keepfor.errors import BadDuration, ConfigError
 from keepfor.sizes import UNITS, format_size, parse_size_text
-from keepfor.times import days_duration, format_duration, load_timezone, parse_duration
+from keepfor.times import LONGEST, days_duration, format_duration, load_timezone, parse_duration
 
 DURATION = (
     r"^(forever|(?=\d)(\d+w)?(\d+d)?(\d+h)?(\d+min)?(\d+s)?"
@@ -25,12 +25,16 @@ DURATION = (
 SIZE = rf"^\d+({'|'.join(UNITS)})$"
 
 
-class PathText(msgspec.Struct, frozen=True, kw_only=True):
-    """A path as it was written, with what it takes to tell where it leads."""
+class PlaceText(msgspec.Struct, frozen=True, kw_only=True):
+    """A path or an address as it was written, with what it takes to tell where it leads."""
 
     text: str
     base: Path
     environ: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        # Both the text and the environment may hold a password.
+        return "PlaceText(…)"
 
 
 class Days(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +43,20 @@ class Days(msgspec.Struct, frozen=True, kw_only=True):
     number: object
 
 
+class Seconds(msgspec.Struct, frozen=True, kw_only=True):
+    """A duration that was written as a number of seconds."""
+
+    number: object
+
+
+class Unread(msgspec.Struct, frozen=True, kw_only=True):
+    """What a variable says, where it cannot be read as YAML; `what` is the message."""
+
+    what: str
+
+
 def _path(value: object) -> Path:
-    if isinstance(value, PathText):
+    if isinstance(value, PlaceText):
         return expand(value.text, value.base, value.environ)
     if isinstance(value, Path):
         return value
@@ -57,19 +73,36 @@ def _duration(value: object) -> timedelta | None:
         raise ValueError(f"{why} Write a number such as 90, or use keep_for.") from None
 
 
-def _limited(forever: str, such_as: str) -> Callable[[object], timedelta]:
+def _limited(thing: str, forever: str, such_as: str) -> Callable[[object], timedelta]:
     """A duration that ends; `forever` says what would come of one that does not."""
 
     def limited(value: object) -> timedelta:
+        if isinstance(value, Seconds):
+            return _seconds(thing, value.number)
         try:
             duration, why = parse_duration(value), forever
         except BadDuration as error:
             duration, why = None, str(error.facts["why"])
+            if why == "nothing would be kept":
+                why = "it is not above zero"
         if duration is None:
-            raise ValueError(f"{value!r} is no grace: {why}. Write a duration such as {such_as}.")
+            raise ValueError(f"{value!r} is no {thing}: {why}. Write a duration such as {such_as}.")
         return duration
 
     return limited
+
+
+def _seconds(thing: str, number: object) -> timedelta:
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        why = "it is not a number of seconds"
+    elif not number >= 1:
+        why = "it is less than a second"
+    elif number > LONGEST.total_seconds():
+        why = "it is more than a hundred years"
+    else:
+        return timedelta(seconds=number)
+    what = f"{number!r} is no {thing} in seconds: {why}."
+    raise ValueError(f"{what} Write a number such as 3600, or use {thing}.")
 
 
 def _zone(value: object) -> str:
@@ -133,13 +166,19 @@ Duration = Annotated[
 ]
 Grace = Annotated[
     timedelta,
-    BeforeValidator(_limited("nothing would ever be late", "24h")),
+    BeforeValidator(_limited("grace", "nothing would ever be late", "24h")),
     PlainSerializer(format_duration),
     _text(pattern=DURATION.replace("forever|", ""), examples=["24h"]),
 ]
 RunGrace = Annotated[
     timedelta,
-    BeforeValidator(_limited("nothing would ever be removed", "1h")),
+    BeforeValidator(_limited("grace", "nothing would ever be removed", "1h")),
+    PlainSerializer(format_duration),
+    _text(pattern=DURATION.replace("forever|", ""), examples=["1h"]),
+]
+Interval = Annotated[
+    timedelta,
+    BeforeValidator(_limited("interval", "nothing would ever be swept", "1h")),
     PlainSerializer(format_duration),
     _text(pattern=DURATION.replace("forever|", ""), examples=["1h"]),
 ]

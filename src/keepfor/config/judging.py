@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 from keepfor.config.document import Document, Dotted
 from keepfor.config.faults import Fault, nearest
 from keepfor.config.layers import Layer, Value
-from keepfor.config.models import KINDS, Settings, Trail, keys_of, store_keys
+from keepfor.config.models import KINDS, Settings, Trail, store_keys
+from keepfor.config.sections import keys_of
 
 _KINDS = " or ".join(f"`kind: {kind}`" for kind in KINDS)
 

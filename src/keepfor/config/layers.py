@@ -14,9 +14,10 @@ from keepfor import presets
 from keepfor.config import environment
 from keepfor.config.document import Document, Dotted, scalar
 from keepfor.config.faults import LAST_LINE, Fault, closest, nearest
-from keepfor.config.fields import Days, PathText
-from keepfor.config.models import Settings, Trail, is_path, keys_of, store_keys
+from keepfor.config.fields import PlaceText
+from keepfor.config.models import Settings, Trail, is_path, store_keys
 from keepfor.config.paths import state_folder
+from keepfor.config.sections import STAND_INS, keys_of
 
 SECTIONS = ("stores", "trail")
 
@@ -175,14 +176,15 @@ def _merged(layers: Iterable[Layer], faults: list[Fault]) -> Layer:
     """One layer of all: what a later one says stands, however an earlier one spelled it."""
     merged: Layer = {}
     for layer in layers:
-        if "keep_for" in layer and "max_age_days" in layer:
-            value = layer["max_age_days"]
-            what = "keep_for is given too, and only one of them can hold. Leave one out."
-            faults.append(Fault(where=value.where, what=what, line=value.line))
         merged |= layer
-        if "max_age_days" in layer:
-            value = merged.pop("max_age_days")
-            merged["keep_for"] = msgspec.structs.replace(value, raw=Days(number=value.raw))
+        for key, (meant, kind, _) in STAND_INS.items():
+            if key not in layer:
+                continue
+            value = merged.pop(key)
+            if meant in layer:
+                what = f"{meant} is given too, and only one of them can hold. Leave one out."
+                faults.append(Fault(where=value.where, what=what, line=value.line))
+            merged[meant] = msgspec.structs.replace(value, raw=kind(number=value.raw))
     return merged
 
 
@@ -203,4 +205,4 @@ def _read(key: str, text: str, base: Path, around: Surroundings) -> object:
 
 def _placed(raw: object, base: Path, around: Surroundings) -> object:
     """A path with what it is relative to; what is no text is left for the model to refuse."""
-    return PathText(text=raw, base=base, environ=around.environ) if isinstance(raw, str) else raw
+    return PlaceText(text=raw, base=base, environ=around.environ) if isinstance(raw, str) else raw

@@ -12,11 +12,12 @@ from keepfor.config.document import Dotted, read
 from keepfor.config.faults import refusal
 from keepfor.config.judging import judge
 from keepfor.config.layers import Layer, Surroundings, gather
-from keepfor.config.models import Runs, Section, Settings, Store, Trail
+from keepfor.config.models import Settings, Store, Trail
 from keepfor.config.paths import find, shown
+from keepfor.config.sections import Section
 from keepfor.errors import BadConfig
 from keepfor.policy.lint import Trap, lint
-from keepfor.policy.rules import Policy, keep_for
+from keepfor.policy.rules import Policy
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,30 +76,28 @@ def load(
 
 def policy_of(store: Store) -> Policy:
     """What a store is held to."""
-    return Policy(
-        rules=keep_for(store.keep_for),
-        max_count=store.max_count if isinstance(store, Runs) else None,
-        max_bytes=store.max_bytes,
-        keep_last=store.keep_last,
-        breaker=store.breaker,
-    )
+    return store.policy()
 
 
 def traps(config: Config) -> dict[str, list[Trap]]:
     """What is well-formed and will still surprise its owner, by store; stores without are left out.
 
-    Two stores on one file are a trap where they differ: the stricter one wins each time.
+    Two stores in one place are a trap where they differ: the stricter one wins each time.
     """
     found: dict[str, list[Trap]] = {}
     first: dict[str, str] = {}
     for name, store in config.stores.items():
         found[name] = lint(policy_of(store))
-        other = first.setdefault(os.path.realpath(store.path), name)
-        if store.model_copy(update={"path": config.stores[other].path}) != config.stores[other]:
-            what = f"stores {other} and {name} hold {store.path} to different settings."
+        other = first.setdefault(store.place, name)
+        if _but_for_its_place(store) != _but_for_its_place(config.stores[other]):
+            what = f"stores {other} and {name} hold {store.place} to different settings."
             fix = "Write the same for both, or leave one out."
-            found[name].append(Trap(rule="path", what=what, fix=fix))
+            found[name].append(Trap(rule=store.LIES_AT, what=what, fix=fix))
     return {name: store_traps for name, store_traps in found.items() if store_traps}
+
+
+def _but_for_its_place(store: Store) -> dict[str, object]:
+    return store.model_dump(exclude={store.LIES_AT})
 
 
 def _working_folder() -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from keepfor import presets
 from keepfor.config.fields import (
     AnyPath,
     Count,
@@ -16,6 +17,7 @@ from keepfor.config.fields import (
     FieldName,
     Fraction,
     Grace,
+    Interval,
     Limit,
     RunCount,
     RunGrace,
@@ -24,46 +26,23 @@ from keepfor.config.fields import (
     Unit,
     Zone,
 )
-
-#: One of these has to be given, so that what nobody thought of is not kept for ever.
-_BOUNDS = ("keep_for", "max_age_days", "max_count", "max_bytes")
-
-#: How long what is due may wait before `keepfor check` fails.
-_LAG = timedelta(hours=24)
+from keepfor.config.sections import (
+    INTERVAL,
+    LAG,
+    Section,
+    StoreSection,
+    keys_of,
+    refuse_a_floor_above,
+    says_nothing,
+)
+from keepfor.policy.rules import Policy, keep_for
+from keepfor.sizes import format_size
+from keepfor.times import format_duration
 
 STORE_NAME = r"^[a-z0-9_]+$"
 
 
-def _ways_to_write(schema: dict[str, Any]) -> None:
-    """Adds to a section's JSON Schema the keys that stand for others."""
-    properties = schema["properties"]
-    properties["max_age_days"] = {
-        "description": "The same as keep_for, as a number of days.",
-        "type": "number",
-        "exclusiveMinimum": 0,
-    }
-    schema["not"] = {"required": ["keep_for", "max_age_days"]}
-    if "kind" in properties:
-        properties["preset"] = {
-            "description": "A known product, whose settings hold unless others stand beside it.",
-            "enum": presets.names(),
-        }
-        by_hand = {
-            "required": schema.pop("required"),
-            "anyOf": [{"required": [key]} for key in _BOUNDS if key in properties],
-        }
-        schema["anyOf"] = [{"required": ["preset"]}, by_hand]
-
-
-class Section(BaseModel):
-    """A part of the configuration; an unknown key in it is refused."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, json_schema_extra=_ways_to_write
-    )
-
-
-class Ledger(Section):
+class Ledger(StoreSection):
     """An append-only JSONL file: one row a line, in the order of time."""
 
     kind: Literal["ledger"] = Field(description="What kind of store this is.")
@@ -102,18 +81,45 @@ class Ledger(Section):
         description="The largest share of ten rows or more that one sweep may delete; or off.",
     )
     grace: Grace = Field(
-        default=_LAG,
+        default=LAG,
         description="How long a row may outstay keep_for before `keepfor check` fails.",
+    )
+    interval: Interval = Field(
+        default=INTERVAL, description="How often it is swept in the background."
     )
 
     @property
+    def place(self) -> str:
+        return os.path.realpath(self.path)
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.path)
+
+    @property
     def tolerance(self) -> timedelta:
-        """How long what is due may wait before `keepfor check` fails."""
         return self.grace
+
+    def policy(self) -> Policy:
+        return Policy(
+            rules=keep_for(self.keep_for),
+            max_bytes=self.max_bytes,
+            keep_last=self.keep_last,
+            breaker=self.breaker,
+        )
+
+    def in_parts(self) -> Sequence[str]:
+        parts = []
+        if self.keep_for is not None:
+            parts.append(f"rows older than {format_duration(self.keep_for)} go")
+        if self.max_bytes is not None:
+            size = format_size(self.max_bytes)
+            parts.append(f"above {size} the oldest go, down to 80 % of it")
+        return parts
 
     @model_validator(mode="after")
     def _says_when(self) -> Ledger:
-        if self.model_fields_set.isdisjoint(("keep_for", "max_bytes")):
+        if says_nothing(self):
             raise ValueError(
                 "nothing would ever be removed. Write `keep_for: 90d`, `max_bytes: 25MiB` or both; "
                 "`keep_for: forever` says never on purpose."
@@ -121,7 +127,7 @@ class Ledger(Section):
         return self
 
 
-class Runs(Section):
+class Runs(StoreSection):
     """A directory with one JSONL file per run."""
 
     kind: Literal["runs"] = Field(description="What kind of store this is.")
@@ -167,24 +173,51 @@ class Runs(Section):
         default=0.5,
         description="The largest share of ten runs or more that one sweep may delete; or off.",
     )
+    interval: Interval = Field(
+        default=INTERVAL, description="How often it is swept in the background."
+    )
 
     @property
-    def tolerance(self) -> timedelta:
-        """How long what is due may wait before `keepfor check` fails."""
-        return _LAG
+    def place(self) -> str:
+        return os.path.realpath(self.path)
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.path)
+
+    @property
+    def degraded(self) -> str | None:
+        if self.max_count or self.max_bytes or self.keep_for:
+            return None
+        return "nothing bounds it, so it grows with every run, and each look at it takes longer."
+
+    def policy(self) -> Policy:
+        return Policy(
+            rules=keep_for(self.keep_for),
+            max_count=self.max_count,
+            max_bytes=self.max_bytes,
+            keep_last=self.keep_last,
+            breaker=self.breaker,
+        )
+
+    def in_parts(self) -> Sequence[str]:
+        parts = []
+        if self.keep_for is not None:
+            parts.append(f"runs older than {format_duration(self.keep_for)} go")
+        if self.max_count is not None:
+            parts.append(f"above {self.max_count} the oldest go")
+        if self.max_bytes is not None:
+            parts.append(f"above {format_size(self.max_bytes)} the oldest go")
+        return parts
 
     @model_validator(mode="after")
     def _says_when(self) -> Runs:
-        if self.model_fields_set.isdisjoint(_BOUNDS):
+        if says_nothing(self):
             raise ValueError(
                 "nothing would ever be removed. Write `max_count: 200`, `keep_for: 90d` or both; "
                 "`max_count: off` says never on purpose."
             )
-        if self.max_count is not None and self.keep_last > self.max_count:
-            raise ValueError(
-                f"keep_last ({self.keep_last}) is above max_count ({self.max_count}). "
-                "Lower the one or raise the other."
-            )
+        refuse_a_floor_above(self.max_count, self.keep_last)
         return self
 
 
@@ -219,14 +252,6 @@ class Settings(Section):
     state_dir: AnyPath = Field(
         description="The folder for the trail, plans and caches; one of its own if left out.",
     )
-
-
-def keys_of(section: type[Section]) -> list[str]:
-    """The keys that may be written in a section, those that stand for others included."""
-    keys = list(section.model_fields)
-    if "keep_for" in keys:
-        keys.insert(keys.index("keep_for") + 1, "max_age_days")
-    return [*keys, "preset"] if "kind" in keys else keys
 
 
 def store_keys(kind: object) -> list[str]:

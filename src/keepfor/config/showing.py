@@ -32,6 +32,8 @@ stores:
     # unreadable: drop          # or keep: rows that no reader can use
     # breaker: 0.5              # the share of ten rows or more that one sweep may delete; or off
     # grace: 24h                # how long a row may outstay keep_for before `keepfor check` fails
+    # interval: 1h              # how often it is swept in the background
+    # interval_seconds: 3600    # in place of interval, a number of seconds; none
 
   # A directory with one file per run, <runId>.jsonl:
   # runs:

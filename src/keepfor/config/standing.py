@@ -15,7 +15,6 @@ from keepfor.errors import StoreError
 from keepfor.items import noun
 from keepfor.plan import Plan
 from keepfor.policy.lint import Trap
-from keepfor.sizes import format_size
 from keepfor.stores import files, leases, replace
 from keepfor.stores.ledger import LedgerStore
 from keepfor.stores.runs import RunStore
@@ -54,16 +53,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def in_words(store: Store) -> str:
     """What a store is held to, in one sentence."""
-    things, parts = f"{noun(store.kind)}s", []
-    if store.keep_for is not None:
-        parts.append(f"{things} older than {format_duration(store.keep_for)} go")
-    if isinstance(store, Runs) and store.max_count is not None:
-        parts.append(f"above {store.max_count} the oldest go")
-    if store.max_bytes is not None:
-        target = "" if isinstance(store, Runs) else ", down to 80 % of it"
-        parts.append(f"above {format_size(store.max_bytes)} the oldest go{target}")
+    parts = list(store.in_parts())
     if not parts:
-        parts.append(f"{things} stay for ever")
+        parts.append(f"{noun(store.kind)}s stay for ever")
     elif store.keep_last:
         parts.append(f"the newest {store.keep_last} always stay")
     sentence = "; ".join(parts)
@@ -72,9 +64,7 @@ def in_words(store: Store) -> str:
 
 def degraded(store: Store) -> str | None:
     """What makes a store slower and slower, if anything does; it is no error."""
-    if isinstance(store, Runs) and not (store.max_count or store.max_bytes or store.keep_for):
-        return "nothing bounds it, so it grows with every run, and each look at it takes longer."
-    return None
+    return store.degraded
 
 
 def leftovers(store: LedgerStore | RunStore) -> list[Leftover]:
@@ -125,12 +115,11 @@ def findings(
                 f"`keepfor apply {name} --force`.",
             )
         )
-    folder = os.path.dirname(store.path)
-    if not os.path.isdir(folder):
-        what = f"nothing is there yet, not even its folder {folder}."
-        fix = "See that the path is right; the first append makes the folder."
+    if not os.path.isdir(store.folder):
+        what = f"nothing is there yet, not even its folder {store.folder}."
+        fix = f"See that the {store.LIES_AT} is right; {store.MAKES_FOLDER}."
         found.append(Finding(problem="missing", exit_code=0, what=what, fix=fix))
-    if slow := degraded(store):
+    if slow := store.degraded:
         fix = "Give it `max_count` or `keep_for`, or clear it by hand."
         found.append(Finding(problem="unbounded", exit_code=0, what=slow, fix=fix))
     return sorted(found, key=lambda finding: finding.exit_code or 9)
