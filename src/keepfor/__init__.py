@@ -10,6 +10,7 @@ _HOMES = {
     "Ledger": "keepfor.writers.ledger",
     "RecallLedger": "keepfor.writers.recall",
     "RunDirectory": "keepfor.writers.runs",
+    "Sweeper": "keepfor.sweeper",
     "Trail": "keepfor.trail",
     "KeepforError": "keepfor.errors",
 }
@@ -17,12 +18,21 @@ _HOMES = {
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from keepfor.errors import KeepforError
+    from keepfor.sweeper import Sweeper
     from keepfor.trail import Trail
     from keepfor.writers.ledger import Ledger
     from keepfor.writers.recall import RecallLedger
     from keepfor.writers.runs import RunDirectory
 
-__all__ = ["KeepforError", "Ledger", "RecallLedger", "RunDirectory", "Trail", "__version__"]
+__all__ = [
+    "KeepforError",
+    "Ledger",
+    "RecallLedger",
+    "RunDirectory",
+    "Sweeper",
+    "Trail",
+    "__version__",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -81,6 +81,11 @@ class StoreBusy(StoreError):
     Nothing was done; try again when it has."""
 
 
+class DatabaseBusy(StoreBusy):
+    """{path}: {what} Nothing of the transaction at hand was done, and what was done before it
+    stays done. Try again when others have finished."""
+
+
 class WrongTimeField(StoreError):
     """{path}: {without} of {objects} rows have no usable time in {field!r}, so this looks like a
     wrong setting and not like debris. Nothing was dropped. Set `time:` to the field that holds
@@ -115,6 +120,16 @@ class SweepStopped(StoreError):
 class WrongTimes(StoreError):
     """{path}: {count} rows have a time in {column!r} that is not {shape}, such as {sample} in the
     row {key}. Times of two shapes cannot be compared, so nothing was deleted. {fix}"""
+
+
+class AlreadyRunning(KeepforError):
+    """{store} is looked after by another `keepfor run` already{who}. Stop that one first, or leave
+    it to it."""
+
+
+class CannotServe(KeepforError):
+    """The metrics cannot be served at {host}:{port}: {why}. Name another place with --metrics-port
+    or --metrics-host."""
 
 
 class CannotReplace(StoreError):

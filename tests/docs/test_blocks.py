@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
+import yaml
 from sybil.example import SybilFailure
 
 from keepfor.cli.app import parse
-from tests.docs.pages import DOCS, PAGES, ROOT, Fence, fences, named
+from tests.docs.pages import (
+    DOCS,
+    PAGES,
+    ROOT,
+    Fence,
+    fences,
+    named,
+    reference,
+    rows,
+    sections,
+)
 from tests.docs.sandbox import Sandbox, matches, refused, steps, words
 
 RUN = {"console", "json", "jsonl", "python", "yaml"}
@@ -30,7 +43,8 @@ def crontab(text: str) -> None:
     for line in text.splitlines():
         match = re.fullmatch(r"(?:[\d*/,-]+ ){5}(.*)", line)
         assert match, line
-        understood(match[1].removeprefix("out=$(").partition(")")[0])
+        command = match[1].removeprefix("out=$(").partition(")")[0]
+        understood(command.partition(" 2>> ")[0])
 
 
 def units(text: str) -> None:
@@ -41,6 +55,33 @@ def units(text: str) -> None:
     assert parser.sections()
     if parser.has_option("Service", "ExecStart"):
         understood(parser["Service"]["ExecStart"])
+
+
+def image(text: str) -> None:
+    """Lines of a Dockerfile: what it runs, as a list of words that keepfor knows."""
+    for line in text.splitlines():
+        instruction, words = line.split(" ", 1)
+        assert instruction == "CMD"
+        understood(shlex.join(msgspec.json.decode(words, type=list[str])))
+
+
+def container(text: str) -> None:
+    """A container that is started, with each of its volumes at an absolute path of its own."""
+    assert shlex.split(text)[:2] == ["docker", "run"]
+    volumes = re.findall(r"-v (\S+)", text)
+    places = [volume.split(":")[1] for volume in volumes]
+    assert all(map(os.path.isabs, places))
+    assert len(set(places)) == len(places) == 3
+
+
+def alerts(text: str) -> None:
+    """Rules for Prometheus, of series that there are."""
+    series = {row[0] for row in rows(sections(reference("metrics"), "h2")["Series"])}
+    for group in yaml.safe_load(text)["groups"]:
+        for rule in group["rules"]:
+            named = re.findall(r"keepfor_\w+", rule["expr"])
+            assert named
+            assert {f"`{name}`" for name in named} <= series
 
 
 def clone(text: str) -> None:
@@ -64,6 +105,11 @@ NOT_RUN: dict[tuple[str, str], tuple[str, Callable[[str], None]]] = {
     ("docs/how-to/hold-a-ledger-from-cron.md", "cron"): ("needs a cron daemon", crontab),
     ("docs/how-to/hold-a-ledger-from-cron.md", "ini"): ("needs systemd", units),
     ("docs/how-to/check-health.md", "cron"): ("needs a cron daemon", crontab),
+    ("docs/how-to/run-in-the-background.md", "cron"): ("needs a cron daemon", crontab),
+    ("docs/how-to/run-in-the-background.md", "ini"): ("needs systemd", units),
+    ("docs/how-to/run-in-the-background.md", "dockerfile"): ("needs Docker", image),
+    ("docs/how-to/run-in-the-background.md", "sh"): ("needs Docker", container),
+    ("docs/reference/metrics.md", "yml"): ("is for Prometheus", alerts),
     ("docs/how-to/bound-a-directory-of-runs.md", "cron"): ("needs a cron daemon", crontab),
 }
 

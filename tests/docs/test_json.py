@@ -22,6 +22,7 @@ TODAY = datetime(2026, 7, 26, tzinfo=UTC)
 COMMANDS = {
     "keepfor plan": ["plan -o saved.json recall", "plan broken", "plan rem"],
     "keepfor apply": ["plan -o saved.json rem", "apply saved.json", "apply broken --yes"],
+    "keepfor run": ["run --once"],
     "keepfor status": ["status recall", "apply recall --yes", "status"],
     "keepfor check": ["check recall", "check broken"],
     "keepfor trace": ["trace recall naming"],

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import keepfor
-from keepfor import Ledger, RecallLedger, RunDirectory, Trail, config, errors, presets
+from keepfor import Ledger, RecallLedger, RunDirectory, Sweeper, Trail, config, errors, presets
 from keepfor.cli import codes
 from keepfor.config.models import KINDS
 from keepfor.errors import KeepforError
@@ -172,7 +172,7 @@ def test_every_exit_code_is_in_the_reference() -> None:
 
 # --- Python -------------------------------------------------------------------------------
 
-CLASSES: list[type] = [Ledger, RecallLedger, RunDirectory, Trail]
+CLASSES: list[type] = [Ledger, RecallLedger, RunDirectory, Sweeper, Trail]
 HANDED_BACK: list[type] = [Plan, Window, Count, Trace, Match]
 
 

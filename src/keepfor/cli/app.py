@@ -6,19 +6,18 @@ costs no more than what it prints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from keepfor.cli.codes import MEANINGS
+from keepfor.cli.command import Command, Verb
 
 if TYPE_CHECKING:
     from keepfor.cli.documents import Answer
     from keepfor.cli.invocation import Invocation
-    from keepfor.cli.output import Output
 
 _CODES = "\n".join(f"  {code}  {meaning}" for code, meaning in MEANINGS.items())
 _EPILOG = f"""\b
@@ -50,45 +49,6 @@ _Stores = Annotated[
     typer.Argument(metavar="STORE", help="The stores to look at; all of them if none is named."),
 ]
 _Store = Annotated[str, typer.Argument(metavar="STORE", help="The store, by its name.")]
-
-
-class Verb:
-    """What a command line asks for.
-
-    Parameters:
-        do: does it.
-        named: the configuration file that the command line names, if any.
-        as_json: whether stdout is for a program.
-    """
-
-    def __init__(
-        self, do: Callable[[Invocation], Answer], named: Path | None, as_json: bool
-    ) -> None:
-        self._do = do
-        self._named = named
-        self._as_json = as_json
-
-    def __call__(self, out: Output) -> Answer:
-        from keepfor.cli.invocation import Invocation
-
-        out.as_json = self._as_json
-        return self._do(Invocation(out, self._named))
-
-
-class Command(TyperCommand):
-    """A verb whose help calls an argument by its name, without its type in Python."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        records: dict[str, list[Any]] = {"argument": [], "option": []}
-        param: Any
-        for param in self.get_params(ctx):
-            plain = param.param_type_name == "argument"
-            record = (param.metavar, param.help) if plain else param.get_help_record(ctx)
-            records[param.param_type_name].append(record)
-        for kind, found in records.items():
-            if found:
-                with formatter.section(f"{kind.capitalize()}s"):
-                    formatter.write_dl(found)
 
 
 class UsageError(Exception):
@@ -209,6 +169,46 @@ def apply(
         from keepfor.cli.applying import apply
 
         return apply(run, stores or [], yes=yes, force=force)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def run(
+    context: typer.Context,
+    stores: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="STORE", help="The stores to sweep; all of them if none is named."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Sweep each store once, for cron, and end.")
+    ] = False,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Serve metrics for Prometheus; 0 takes any port that is free.",
+        ),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", metavar="ADDRESS", help="Serve them at this address.")
+    ] = "127.0.0.1",
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Apply again and again in the background, until it is told to stop.
+
+    Each store is swept at the start and then every interval. What happens is told on stderr, one
+    line for each event.
+    """
+
+    def do(invocation: Invocation) -> Answer:
+        from keepfor.cli.sweeping import run
+
+        return run(invocation, stores or [], once=once, port=metrics_port, host=metrics_host)
 
     return Verb(do, config or context.obj, json)
 

@@ -3,7 +3,7 @@
 Every document is an object with
 
 - `format`: 1, until something in it changes its meaning or goes; more may be added without notice;
-- `verb`: `plan`, `apply`, `status`, `check`, `trace`, `count`, `recent`, `log`,
+- `verb`: `plan`, `apply`, `run`, `status`, `check`, `trace`, `count`, `recent`, `log`,
   `config show`, `config schema`, `config init` or `demo`;
 - `exit_code`: what the program exits with;
 
@@ -87,15 +87,21 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     - `expired`, `unreadable`, `over_ceiling`: why rows would go; they add up to `applied`;
     - `future`, `unknown`, `oversized`: rows among the kept whose time is to come, whose age cannot
       be read, and which are too long to be judged (these are among the unknown);
+    - `dependents`, `orphans`: of a table, by the names of other tables, how many of their rows go
+      along, and how many hang on rows that are gone already;
     - `bytes_before`, `bytes_after`, `oldest`, `newest`: the size, and the oldest instant that
-      stays and the newest that is there;
+      stays and the newest that is there; of a table, the size is its database's on disk;
+    - `bytes_deleted`: of a table, what the rows that were deleted held, and null in a plan;
     - `lag`: how long the oldest row that the policy would take by age has been due;
     - `breaker`: `limit` (the fraction that may go at once, null when it is off), `share` (the
       fraction that would go), `tripped`;
     - `notes`: sentences that a person should read;
     - `digest`: of the whole plan;
     - `items`, of a store of items only: for each that would go its `id`, `action`, `rule`,
-      `reason`, `bytes` and `evidence` (the numbers that it was decided on).
+      `reason`, `bytes` and `evidence` (the numbers that it was decided on);
+    - `parts`, of a table only: for each rule its `rule`, `type` (null: all that no other speaks
+      of), `cutoff`, `count`, and of the oldest and the newest row that goes the keys (`first`,
+      `last`, a list of a value for each column) and the instants (`oldest`, `newest`).
     """
     survey = plan.survey
     items = [
@@ -120,14 +126,20 @@ def of_plan(plan: Plan) -> dict[str, Any]:
         },
         "notes": survey.notes,
         "digest": plan.digest,
-        **({} if plan.kind == "ledger" else {"items": items}),
+        **_of_kind(plan.kind, items, survey.parts),
     }
+
+
+def _of_kind(kind: str, items: object, parts: object) -> dict[str, Any]:
+    """What only some kinds of store have."""
+    return {"table": {"parts": parts}, "ledger": {}}.get(kind, {"items": items})
 
 
 def of_report(report: Report) -> dict[str, Any]:
     """What a sweep did: the counts as in a plan, and `rules`, `plan`, `started_by`, `duration`.
 
-    Of a store of items also `items`: for each its `id`, `action`, `reason`, `result` and `why`.
+    Of a store of items also `items`: for each its `id`, `action`, `reason`, `result` and `why`; of
+    a table `parts`, as in a plan, with what was to go.
     """
     return {
         "store": report.store,
@@ -141,7 +153,7 @@ def of_report(report: Report) -> dict[str, Any]:
         "started_by": report.started_by,
         "duration": report.duration,
         "notes": report.notes,
-        **({} if report.kind == "ledger" else {"items": report.outcomes}),
+        **_of_kind(report.kind, report.outcomes, report.parts),
     }
 
 
