@@ -281,6 +281,7 @@ class Report(Tally, kw_only=True):
         duration: in seconds.
         notes: what a person should know, such as a second name that still holds the old rows.
         outcomes: for a store of items, what became of each decision.
+        parts: for a table, what each rule took.
     """
 
     store: str
@@ -295,3 +296,4 @@ class Report(Tally, kw_only=True):
     duration: float = 0.0
     notes: list[str] = []
     outcomes: list[Outcome] = []
+    parts: list[Part] = []

@@ -210,12 +210,12 @@ def _apply_rows(
 def _both(planned: Survey, present: Survey) -> Survey:
     """What was planned, as far as a plan made now would reach; the deletion counts it anew."""
     below = min(planned.below, present.below) if planned.below and present.below else None
-    cutoffs = {part.rule: part.cutoff for part in present.parts}
-    parts = [
-        msgspec.structs.replace(part, cutoff=min(part.cutoff, cutoff) if part.cutoff else None)
-        for part in planned.parts
-        if (cutoff := cutoffs.get(part.rule))
-    ]
+    cutoffs = {(part.rule, part.type): part.cutoff for part in present.parts}
+    parts = []
+    for part in planned.parts:
+        now = cutoffs.get((part.rule, part.type))
+        cutoff = min(part.cutoff, now) if part.cutoff and now else None
+        parts.append(msgspec.structs.replace(part, cutoff=cutoff))
     return msgspec.structs.replace(planned, below=below, parts=parts)
 
 
@@ -283,7 +283,7 @@ def _fill(report: Report, done: Survey) -> None:
     """Take over the counts of a look at a store."""
     for field in Tally.__struct_fields__:
         setattr(report, field, getattr(done, field))
-    report.cutoff = done.cutoff
+    report.cutoff, report.parts = done.cutoff, done.parts
     report.notes += done.notes
 
 

@@ -264,6 +264,8 @@ def _outcome(report: Report) -> dict[str, Any]:
         )
     }
     outcome["duration"] = round(report.duration, 6)
+    if report.parts:
+        outcome |= {name: getattr(report, name) for name in ("dependents", "orphans", "parts")}
     if report.outcomes:
         outcome["items"] = [
             {"id": done.id, "action": done.action, "reason": done.reason, "result": done.result}

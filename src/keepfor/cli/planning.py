@@ -14,7 +14,7 @@ from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer, error, of_plan
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import instant, number, rows, size
+from keepfor.cli.wording import instant, listed, number, rows, size
 from keepfor.config import policy_of
 from keepfor.config.standing import in_words
 from keepfor.errors import ConfigError, KeepforError, PlanStale
@@ -91,7 +91,29 @@ def described(plan: Plan, policy: str) -> list[Block]:
         total = Line(f"  {number(survey.applied)} of {of} would go.", "warn")
     facts = [Fact("policy", policy), _cutoff(plan), *counted(survey, plan.kind), _breaker(plan)]
     facts += [Fact("note", note, "warn") for note in survey.notes]
-    return [heading, total, Line(), Facts(facts), *_going(plan)]
+    return [heading, total, Line(), Facts(facts), *_parts(plan), *_going(plan)]
+
+
+def _parts(plan: Plan) -> list[Block]:
+    """Of a table, what each rule takes."""
+    taking = [part for part in plan.survey.parts if part.count]
+    if not taking:
+        return []
+    rows = [
+        [
+            part.rule,
+            number(part.count),
+            instant(part.cutoff),
+            f"{instant(part.oldest)} ({_key(part.first)})",
+            f"{instant(part.newest)} ({_key(part.last)})",
+        ]
+        for part in taking
+    ]
+    return [Line(), Table(["rule", "#rows", "older than", "the oldest", "the newest"], rows)]
+
+
+def _key(values: list[str | int]) -> str:
+    return "/".join(map(str, values))
 
 
 def _going(plan: Plan) -> list[Block]:
@@ -132,15 +154,34 @@ def counted(tally: Tally, kind: str) -> list[Fact]:
         Fact("over ceiling", number(tally.over_ceiling)),
         Fact("kept", _kept(tally)),
         Fact("oldest kept", instant(tally.oldest)),
-        Fact("size", f"{size(tally.bytes_before)} -> {size(tally.bytes_after)}"),
+        *([Fact("go along", _by_table(tally.dependents))] if tally.dependents else []),
+        *([Fact("orphans", _by_table(tally.orphans))] if tally.orphans else []),
+        *_size(tally, kind),
     ]
     if tally.skipped or tally.failed:
-        changed = ", changed since the plan" if kind == "ledger" else ""
+        changed = "" if kind == "runs" else ", changed since the plan"
         facts += [
             Fact("skipped", f"{number(tally.skipped)}{changed}", "warn"),
             Fact("failed", number(tally.failed), "bad" if tally.failed else "plain"),
         ]
     return facts
+
+
+def _by_table(counts: dict[str, int]) -> str:
+    return listed([f"{number(count)} of {name}" for name, count in counts.items()])
+
+
+def _size(tally: Tally, kind: str) -> list[Fact]:
+    if kind != "table":
+        return [Fact("size", f"{size(tally.bytes_before)} -> {size(tally.bytes_after)}")]
+    on_disk = size(tally.bytes_after)
+    if tally.bytes_deleted is None:
+        return [Fact("on disk", on_disk)]
+    given_back = size(max(0, tally.bytes_before - tally.bytes_after))
+    return [
+        Fact("deleted", f"{size(tally.bytes_deleted)}, of which {given_back} went to the system"),
+        Fact("on disk", on_disk),
+    ]
 
 
 def _cutoff(plan: Plan) -> Fact:

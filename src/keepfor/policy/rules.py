@@ -178,6 +178,22 @@ def keep_for(duration: timedelta | None) -> tuple[Rule, ...]:
     return (Rule(name="keep_for", max_age=duration, action="delete"),)
 
 
+def keep_type(name: str, type_: str, duration: timedelta | None) -> tuple[Rule, ...]:
+    """The rules by which one type has a time of its own, which no later rule shortens.
+
+    Parameters:
+        name: the name of the rule that deletes.
+        type_: the type.
+        duration: how long it stays; None for ever.
+    """
+    if duration is None:
+        return (Rule(name=name, type=type_, action="keep"),)
+    return (
+        Rule(name=name, type=type_, max_age=duration, action="delete"),
+        Rule(name=f"{name} (younger)", type=type_, action="keep"),
+    )
+
+
 def verdict(rule: Rule, item: Item, now: datetime) -> Verdict:
     """Whether the rule matches the item.
 

@@ -1,12 +1,16 @@
-"""What a table store asks of a database; SQLite and PostgreSQL each answer in a file of their own."""
+"""What a table store asks of a database; SQLite and PostgreSQL each have a file that answers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
-from sqlalchemy import Connection
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import ArgumentError
+
+from keepfor.errors import ConfigError
 
 
 class Footprint(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,15 +32,21 @@ class Database(Protocol):
     def address(self) -> str:
         """Where it lies, without password and driver: the same for the same database."""
 
+    @property
+    def exists(self) -> bool:
+        """Whether it is there; a server is taken to be."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a person should know of how it lies there."""
+
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that sees one state of the database, and changes nothing of it."""
 
     def writing(self) -> AbstractContextManager[Connection]:
         """A connection to delete by; each change to be made in a `transaction`."""
 
-    def transaction(
-        self, connection: Connection, patience: float
-    ) -> AbstractContextManager[None]:
+    def transaction(self, connection: Connection, patience: float) -> AbstractContextManager[None]:
         """One transaction that may write: committed at its end, rolled back by an error.
 
         Parameters:
@@ -68,3 +78,32 @@ class Database(Protocol):
 
     def reclaim(self) -> tuple[Footprint, Footprint]:
         """Give back to the system what holds nothing any more; the footprints before and after."""
+
+
+def database_at(url: str) -> Database:
+    """The database at an address.
+
+    Parameters:
+        url: `sqlite:///…` or `postgresql://…`, with whatever driver.
+
+    Raises:
+        ConfigError: when it is of another kind, or no address at all.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        parsed = None
+    kind = parsed.get_backend_name() if parsed else None
+    if parsed and kind == "sqlite" and parsed.database:
+        from keepfor.stores.sql.sqlite import sqlite_at
+
+        return sqlite_at(parsed.database)
+    if parsed and kind in ("postgresql", "postgres"):
+        from keepfor.stores.sql.postgres import postgres_at
+
+        return postgres_at(parsed)
+    raise ConfigError(
+        where="url",
+        what="this is no address of a database that is understood.",
+        fix="Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME.",
+    )

@@ -139,6 +139,14 @@ class PostgresDatabase(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     parameters: dict[str, str]
 
+    @property
+    def exists(self) -> bool:
+        return True
+
+    @property
+    def notes(self) -> list[str]:
+        return []
+
     def __repr__(self) -> str:
         # Made by itself, it would show the password.
         return f"PostgresDatabase({self.address!r})"

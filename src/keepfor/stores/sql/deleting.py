@@ -1,0 +1,287 @@
+"""Deletes rows of a table and all that hangs on them, in transactions so short that few notice."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, delete, exists, func, insert, literal_column, select
+from sqlalchemy.sql import ColumnElement
+
+from keepfor.errors import StoreError
+from keepfor.items import Survey
+from keepfor.stores.base import Progress
+from keepfor.stores.sql.counting import adrift
+from keepfor.stores.sql.database import Database
+from keepfor.stores.sql.keys import Gathered, Key, gather, put
+from keepfor.stores.sql.layout import Layout, Link, Record
+from keepfor.stores.sql.reach import Reach, as_it_is, beyond
+from keepfor.stores.sql.shapes import Shape
+
+#: How long one transaction is to hold the write lock, in seconds.
+_HOLD = 0.02
+_FIRST, _MOST = 200, 5000
+
+#: How long others may keep a transaction waiting, in seconds.
+_PATIENCE = 10.0
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What one transaction is to delete.
+
+    Parameters:
+        keys: of rows; or, of orphans, the keys that they refer to.
+        reach: what the rows must meet still.
+        link: the table of the orphans, and the condition that they are orphans still.
+    """
+
+    keys: Sequence[Key]
+    reach: Reach | None = None
+    link: tuple[Link, ColumnElement[bool]] | None = None
+
+
+class Pace:
+    """How many rows to delete at once, learnt from how long it took."""
+
+    def __init__(self) -> None:
+        self.size = _FIRST
+
+    def learn(self, rows: int, held: float) -> None:
+        """Adapt to a transaction of so many rows that held the lock for so long, in seconds."""
+        if rows:
+            fitting = rows * min(2.0, max(0.5, _HOLD / max(held, 1e-6)))
+            self.size = max(1, min(_MOST, int(fitting)))
+
+
+def delete_rows(
+    database: Database,
+    connection: Connection,
+    batches: Iterable[Batch],
+    *,
+    done: Survey,
+    layout: Layout,
+    pace: Pace,
+    leave: Callable[[Connection, Survey], None] | None,
+    progress: Progress | None,
+    planned: int,
+) -> None:
+    """Delete batch by batch, each in a transaction of its own.
+
+    Parameters:
+        database: what to delete from.
+        connection: from its `writing`.
+        batches: what to delete; read one ahead.
+        done: takes the counts of what was deleted, transaction by transaction.
+        layout: the table's.
+        pace: learns from each transaction.
+        leave: leaves the record of the sweep, in the last transaction; None for none.
+        progress: called with how many rows were deleted, and how many there are to be.
+        planned: that number.
+
+    Raises:
+        StoreError: when a transaction fails; those before it stand.
+    """
+    for batch, last in _flagged(batches):
+        picked = put(connection, batch.keys, 0) if batch else None
+        with database.transaction(connection, _PATIENCE):
+            started = time.monotonic()
+            counts = Survey(bytes_deleted=0)
+            if batch and picked:
+                before = database.freed(connection)
+                _delete(connection, layout, batch, picked, counts)
+                _count(counts, database.freed(connection) - before)
+            if last and leave:
+                leave(connection, _sum(done, counts))
+        held = time.monotonic() - started
+        _add(done, counts)
+        pace.learn(len(batch.keys) if batch else 0, held)
+        if progress:
+            progress(done.applied, planned)
+        if not last and connection.dialect.name == "sqlite":
+            # Room for those who wait, who may only look every few milliseconds.
+            time.sleep(min(held, _HOLD) / 2)
+
+
+def batches_of_rows(
+    connection: Connection, reached: Sequence[Reach], pace: Pace
+) -> Iterator[Batch]:
+    """What the parts take, as it is found: the oldest first."""
+    for reach in reached:
+        if reach.part.cutoff is None:
+            continue
+        last = None
+        while rows := reach.pick(connection, last, size := pace.size):
+            if keys := [tuple(row)[1:] for row in rows if reach.takes(row[0])]:
+                yield Batch(keys=keys, reach=reach)
+            last = rows[-1]
+            if len(rows) < size:
+                break
+
+
+def batches_of_keys(
+    entries: Iterable[tuple[str, list[Key]]], reached: dict[str, Reach], pace: Pace
+) -> Iterator[Batch]:
+    """What the parts take of keys that were seen before."""
+    for name, keys in entries:
+        reach, start = reached.get(name), 0
+        while reach and reach.part.cutoff is not None and start < len(keys):
+            size = pace.size
+            yield Batch(keys=keys[start : start + size], reach=reach)
+            start += size
+
+
+def batches_of_orphans(
+    connection: Connection, layout: Layout, highest: int | None, pace: Pace
+) -> Iterator[Batch]:
+    """Rows of other tables whose own row is not there, by the keys that they refer to.
+
+    Parameters:
+        highest: a missing row with a higher key may be still to come.
+    """
+    for link, lost in adrift(layout):
+        condition = lost
+        if highest is not None and link in layout.links:
+            condition = lost & (link.columns[0] <= highest)
+        query = select(*link.columns).where(condition).distinct().order_by(*link.columns)
+        last: Key | None = None
+        while True:
+            size = pace.size
+            further = query.where(beyond(link.columns, last)) if last else query
+            keys = [tuple(row) for row in connection.execute(further.limit(size))]
+            if keys:
+                yield Batch(keys=keys, link=(link, condition))
+            if len(keys) < size:
+                break
+            last = keys[-1]
+
+
+def record(
+    record: Record, layout: Layout, shape: Shape, now: datetime
+) -> Callable[[Connection, Survey], None]:
+    """Leaves the row that tells of a sweep."""
+
+    def leave(connection: Connection, done: Survey) -> None:
+        told: dict[str, object] = {
+            "deleted": done.applied,
+            "cutoff": done.cutoff.isoformat() if done.cutoff else None,
+            "dependents": done.dependents,
+        }
+        if done.orphans:
+            told["orphans"] = done.orphans
+        assert layout.type is not None
+        columns = {
+            layout.time.name: shape.write(now),
+            layout.type.name: record.type,
+            record.payload: json.dumps(told),
+        }
+        values = {name: as_it_is(value) for name, value in columns.items()}
+        connection.execute(insert(layout.rows).values(values))
+
+    return leave
+
+
+def _delete(
+    connection: Connection, layout: Layout, batch: Batch, picked: Gathered, counts: Survey
+) -> None:
+    if batch.link:
+        link, lost = batch.link
+        condition = picked.among(link.columns) & lost
+        _clear(connection, link, condition, 1, counts.orphans, counts)
+        return
+    assert batch.reach is not None
+    still = batch.reach.still(connection, picked, 1)
+    if not still.count:
+        return
+    for link in layout.links:
+        _clear(connection, link, still.among(link.columns), 2, counts.dependents, counts)
+    gone = _remove(connection, layout.rows, still.among(layout.key), counts)
+    if gone != still.count:
+        raise _odd(layout.rows.name, f"{gone} rows were deleted where {still.count} were meant")
+    counts.applied += gone
+    if batch.reach.part.rule == "max_count":
+        counts.over_ceiling += gone
+    else:
+        counts.expired += gone
+
+
+def _clear(
+    connection: Connection,
+    link: Link,
+    condition: ColumnElement[bool],
+    level: int,
+    told: dict[str, int],
+    counts: Survey,
+) -> None:
+    """Delete rows of a dependent, and first what hangs on them in turn.
+
+    Parameters:
+        condition: which rows.
+        level: the first place where keys can be set.
+        told: takes how many there were, by table.
+        counts: takes their bytes.
+    """
+    if link.links:
+        keys = gather(connection, select(*link.key).where(condition), level)
+        for below in link.links:
+            _clear(connection, below, keys.among(below.columns), level + 1, told, counts)
+    told[link.name] = told.get(link.name, 0) + _remove(connection, link.rows, condition, counts)
+    # A trigger of the database may have done as it liked.
+    if connection.execute(select(exists(select(*link.columns).where(condition)))).scalar_one():
+        raise _odd(link.name, "rows that hang on deleted ones are there still")
+
+
+def _remove(
+    connection: Connection, rows: Any, condition: ColumnElement[bool], counts: Survey
+) -> int:
+    statement = delete(rows).where(condition)
+    if connection.dialect.name != "postgresql":
+        return connection.execute(statement).rowcount
+    size = func.pg_column_size(literal_column(f"{rows.name}.*")).label("size")
+    gone = statement.returning(size).cte()
+    query = select(func.count(), func.coalesce(func.sum(gone.c.size), 0))
+    number, freed = connection.execute(query).one()
+    _count(counts, int(freed))
+    return int(number)
+
+
+def _odd(name: str, what: str) -> StoreError:
+    fix = "See whether a trigger or a rule of the database interferes."
+    return StoreError(path=name, what=f"{what}, so this was not done.", fix=fix)
+
+
+def _count(counts: Survey, freed: int) -> None:
+    counts.bytes_deleted = (counts.bytes_deleted or 0) + freed
+
+
+def _sum(done: Survey, counts: Survey) -> Survey:
+    """What was done, and what one more transaction has done."""
+    total = copy.deepcopy(done)
+    _add(total, counts)
+    return total
+
+
+def _add(done: Survey, counts: Survey) -> None:
+    for name in ("applied", "expired", "over_ceiling"):
+        setattr(done, name, getattr(done, name) + getattr(counts, name))
+    done.kept = done.scanned - done.applied
+    _count(done, counts.bytes_deleted or 0)
+    for told, more in (done.dependents, counts.dependents), (done.orphans, counts.orphans):
+        for name, number in more.items():
+            told[name] = told.get(name, 0) + number
+
+
+def _flagged(batches: Iterable[Batch]) -> Iterator[tuple[Batch | None, bool]]:
+    """Each batch with whether it is the last; where there is none, an empty one."""
+    ahead = iter(batches)
+    batch = next(ahead, None)
+    while True:
+        following = next(ahead, None)
+        yield batch, following is None
+        if following is None:
+            return
+        batch = following

@@ -1,0 +1,178 @@
+"""Keys of rows: set where the deletes of a transaction can refer to them, and kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from sqlalchemy import (
+    Connection,
+    Select,
+    any_,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    select,
+    table,
+    text,
+    tuple_,
+)
+from sqlalchemy.sql import ColumnElement
+
+from keepfor.errors import StoreChanged
+
+Key = tuple[Any, ...]
+
+#: A plan whose keys nobody asked for in this time is not carried out any more, in seconds.
+_KEPT = 7 * 86_400
+
+_UUID = 1
+
+
+class Gathered(msgspec.Struct, frozen=True, kw_only=True):
+    """Keys that were set where statements can refer to them.
+
+    Parameters:
+        count: how many there are.
+        among: makes of some columns the condition that their values are one of the keys.
+    """
+
+    count: int
+    among: Any
+
+
+def put(connection: Connection, keys: Sequence[Key], level: int) -> Gathered:
+    """Set keys where the next statements can refer to them.
+
+    Parameters:
+        connection: the statements'.
+        keys: each with as many values.
+        level: tells them from others that are in use at the same time.
+    """
+    if connection.dialect.name == "postgresql":
+        return Gathered(count=len(keys), among=_among_arrays(keys))
+    place = _shelf(connection, len(keys[0]) if keys else 1, level)
+    if keys:
+        names = [each.name for each in place.c]
+        connection.execute(insert(place), [dict(zip(names, key, strict=True)) for key in keys])
+    return Gathered(count=len(keys), among=_among_rows(place))
+
+
+def gather(connection: Connection, query: Select[Any], level: int) -> Gathered:
+    """Set the keys that a query finds where the next statements can refer to them."""
+    if connection.dialect.name == "postgresql":
+        return put(connection, [tuple(row) for row in connection.execute(query)], level)
+    place = _shelf(connection, len(query.selected_columns), level)
+    found = connection.execute(insert(place).from_select([each.name for each in place.c], query))
+    return Gathered(count=found.rowcount, among=_among_rows(place))
+
+
+def _shelf(connection: Connection, width: int, level: int) -> Any:
+    """An empty table of SQLite's own, which lies in no file of the database."""
+    name, names = f"keepfor_{level}_{width}", [f"k{number}" for number in range(width)]
+    # No type, so that a value stays what it is.
+    connection.execute(text(f"CREATE TEMP TABLE IF NOT EXISTS {name} ({', '.join(names)})"))
+    place = table(name, *map(column, names), schema="temp")
+    connection.execute(delete(place))
+    return place
+
+
+def _among_rows(place: Any) -> Any:
+    def among(columns: Sequence[ColumnElement[Any]]) -> ColumnElement[bool]:
+        one = columns[0] if len(columns) == 1 else tuple_(*columns)
+        return one.in_(select(*place.c))
+
+    return among
+
+
+def _among_arrays(keys: Sequence[Key]) -> Any:
+    arrays = [list(values) for values in zip(*keys, strict=True)]
+
+    def among(columns: Sequence[ColumnElement[Any]]) -> ColumnElement[bool]:
+        binds: list[Any] = [bindparam(None, values) for values in arrays]
+        if len(columns) == 1:
+            return columns[0] == any_(binds[0])
+        names = [f"k{number}" for number in range(len(binds))]
+        rows = func.unnest(*binds).table_valued(*names)
+        return tuple_(*columns).in_(select(*rows.c))
+
+    return among
+
+
+def save(folder: Path, entries: Iterable[tuple[str, Sequence[Key]]]) -> tuple[str, str]:
+    """Keep the keys of a plan on disk.
+
+    Parameters:
+        folder: where; it is made if need be.
+        entries: keys, each portion under the name of what it is for.
+
+    Returns:
+        The file's path, and a digest of what is in it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _forget(folder)
+    digest, encode = hashlib.sha256(), msgspec.msgpack.Encoder(enc_hook=_encoded).encode
+    descriptor, draft = tempfile.mkstemp(dir=folder, suffix=".draft")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for name, keys in entries:
+                data = encode((name, keys))
+                data = len(data).to_bytes(4, "big") + data
+                digest.update(data)
+                file.write(data)
+        # Named after what is in it: to plan the same again makes no second one.
+        path = folder / f"{digest.hexdigest()[:32]}.keys"
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft)
+        raise
+    return str(path), digest.hexdigest()
+
+
+def load(path: str, digest: str) -> Iterator[tuple[str, list[Key]]]:
+    """The keys of a plan, a portion at a time.
+
+    Raises:
+        StoreChanged: when they are not what the plan saw.
+    """
+    try:
+        with open(path, "rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise StoreChanged(path=path, why="these are not the keys that the plan saw")
+            file.seek(0)
+            decode = msgspec.msgpack.Decoder(tuple[str, list[Any]], ext_hook=_decoded).decode
+            while head := file.read(4):
+                name, keys = decode(file.read(int.from_bytes(head, "big")))
+                yield name, [tuple(key) for key in keys]
+    except FileNotFoundError:
+        raise StoreChanged(path=path, why="the keys that the plan saw are gone") from None
+
+
+def _forget(folder: Path) -> None:
+    """Remove the keys of old plans, and what was left of one that was never finished."""
+    for entry in os.scandir(folder):
+        if entry.name.endswith((".keys", ".draft")):
+            with suppress(OSError):
+                if time.time() - entry.stat(follow_symlinks=False).st_mtime > _KEPT:
+                    os.unlink(entry.path)
+
+
+def _encoded(value: object) -> object:
+    if isinstance(value, UUID):
+        return msgspec.msgpack.Ext(_UUID, value.bytes)
+    raise TypeError(f"a key holds {value!r}")
+
+
+def _decoded(code: int, data: memoryview) -> object:
+    return UUID(bytes=bytes(data)) if code == _UUID else bytes(data)

@@ -1,0 +1,336 @@
+"""How a table is laid out: its columns, its key, what hangs on it; refuses what is not so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal
+
+import msgspec
+from sqlalchemy import Connection, TableClause, column, inspect, table
+from sqlalchemy.engine.reflection import Inspector
+from sqlalchemy.schema import Column, CreateIndex, Index, MetaData, Table
+from sqlalchemy.sql import ColumnElement
+from sqlalchemy.types import NullType
+
+from keepfor.errors import StoreError
+
+#: What a database does by itself, and rightly, with a reference to a row that goes.
+_HARMLESS = ("SET NULL", "SET DEFAULT")
+
+
+class Dependent(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of which rows go with the row that they hang on.
+
+    Parameters:
+        table: its name, or schema and name.
+        columns: the columns that hold the key of that row, in the order of the key.
+        key: its own key, for what hangs on it in turn; empty for its primary key.
+        dependents: what hangs on its own rows.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    dependents: tuple[Dependent, ...] = ()
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """The row that each sweep leaves in the table itself.
+
+    Parameters:
+        type: what stands in its type column.
+        payload: the column for what the sweep did, as JSON.
+        when: `always`, or only after a sweep that `deleted` something.
+    """
+
+    type: str
+    payload: str
+    when: Literal["always", "deleted"] = "always"
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of a table, true or not.
+
+    Parameters:
+        table: its name, or schema and name.
+        time: the column that holds a row's time.
+        key: the columns that tell a row from all others; empty for the primary key.
+        type: the column that holds a row's type, if rules name types.
+        dependents: what hangs on its rows.
+        record: what each sweep leaves in it, if anything.
+    """
+
+    table: str
+    time: str
+    key: tuple[str, ...] = ()
+    type: str | None = None
+    dependents: tuple[Dependent, ...] = ()
+    record: Record | None = None
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """A dependent as it is.
+
+    Parameters:
+        name: the table's.
+        rows: the table.
+        columns: the columns that refer to the row above.
+        key: its own key; empty where nothing hangs on it.
+        links: what hangs on its rows.
+    """
+
+    name: str
+    rows: TableClause
+    columns: tuple[ColumnElement[Any], ...]
+    key: tuple[ColumnElement[Any], ...]
+    links: tuple[Link, ...]
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """A table as it is.
+
+    Parameters:
+        rows: the table.
+        key: the columns that tell a row from all others.
+        whole: whether the key is a single whole number.
+        time: the column that holds a row's time.
+        time_type: what the database says that this column holds.
+        type: the column that holds a row's type, if rules name types.
+        indexed: whether the time column has an index.
+        links: what hangs on its rows.
+        notes: what would make it faster.
+    """
+
+    rows: TableClause
+    key: tuple[ColumnElement[Any], ...]
+    whole: bool
+    time: ColumnElement[Any]
+    time_type: str
+    type: ColumnElement[Any] | None
+    indexed: bool
+    links: tuple[Link, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def order(self) -> tuple[ColumnElement[Any], ...]:
+        """The columns by which rows can be gone through without sorting them."""
+        return (self.time, *self.key) if self.indexed else self.key
+
+
+def lay_out(connection: Connection, spec: Spec, address: str) -> Layout:
+    """See how a table is laid out.
+
+    Parameters:
+        connection: where to look.
+        spec: what is said of it.
+        address: the database's, for a message.
+
+    Raises:
+        StoreError: when what is said of it is not so.
+    """
+    look = _Look(connection, address)
+    columns = look.columns(spec.table)
+    key = look.key(spec.table, spec.key)
+    wanted = [spec.time, *([spec.type] if spec.type else [])]
+    if spec.record:
+        wanted.append(spec.record.payload)
+    look.check_columns(spec.table, wanted)
+    links = tuple(look.link(spec.table, len(key), said) for said in spec.dependents)
+    look.check_references(spec.table, spec.dependents)
+    if spec.record:
+        look.check_record(spec, key)
+    clause = _clause(spec.table, columns)
+    indexed = look.indexed(spec.table, (spec.time,))
+    return Layout(
+        rows=clause,
+        key=tuple(clause.c[name] for name in key),
+        whole=len(key) == 1 and "INT" in columns[key[0]].upper(),
+        time=clause.c[spec.time],
+        time_type=columns[spec.time],
+        type=clause.c[spec.type] if spec.type else None,
+        indexed=indexed,
+        links=links,
+        notes=(
+            *([] if indexed else [look.advice(spec.table, (spec.time,))]),
+            *look.slow_links(spec.dependents),
+        ),
+    )
+
+
+class _Look:
+    """What a database says of itself, and the refusals of what is not so."""
+
+    def __init__(self, connection: Connection, address: str) -> None:
+        self._inspector: Inspector = inspect(connection)
+        self._address = address
+        self._dialect = connection.dialect
+
+    def columns(self, name: str) -> dict[str, str]:
+        """The columns of a table, with what each is said to hold."""
+        plain, schema = _split(name)
+        tables = self._inspector.get_table_names(schema)
+        if plain not in tables:
+            views = self._inspector.get_view_names(schema)
+            if plain in views:
+                raise self._refusal(f"{name} is a view.", "Name the table whose rows it shows.")
+            raise self._refusal(f"it has no table {name}.", _nearest(plain, tables))
+        return {
+            found["name"]: str(found["type"].compile(self._dialect))
+            if not isinstance(found["type"], NullType)
+            else ""
+            for found in self._inspector.get_columns(plain, schema)
+        }
+
+    def check_columns(self, name: str, wanted: Iterable[str]) -> None:
+        """Refuse columns that the table does not have."""
+        columns = self.columns(name)
+        for column_name in wanted:
+            if column_name not in columns:
+                fix = _nearest(column_name, list(columns))
+                raise self._refusal(f"{name} has no column {column_name}.", fix)
+
+    def key(self, name: str, said: tuple[str, ...]) -> tuple[str, ...]:
+        """The columns of a table that tell its rows apart."""
+        plain, schema = _split(name)
+        primary = tuple(self._inspector.get_pk_constraint(plain, schema)["constrained_columns"])
+        if not said:
+            if not primary:
+                raise self._refusal(
+                    f"{name} has no primary key.",
+                    "Name in `key:` the columns that tell its rows apart.",
+                )
+            return primary
+        self.check_columns(name, said)
+        if set(said) == set(primary):
+            return said
+        unique: list[Any] = [
+            found["column_names"]
+            for found in (
+                *self._inspector.get_unique_constraints(plain, schema),
+                *(index for index in self._inspector.get_indexes(plain, schema) if index["unique"]),
+            )
+        ]
+        nullable = [
+            found["name"]
+            for found in self._inspector.get_columns(plain, schema)
+            if found["name"] in said and found["nullable"]
+        ]
+        if not any(set(names) == set(said) for names in unique) or nullable:
+            raise self._refusal(
+                f"nothing sees to it that no two rows of {name} share one {' and '.join(said)}.",
+                f"Name its primary key ({', '.join(primary) or 'it has none'}), or make it unique "
+                "and NOT NULL.",
+            )
+        return said
+
+    def link(self, parent: str, width: int, said: Dependent) -> Link:
+        """A dependent as it is."""
+        columns = self.columns(said.table)
+        self.check_columns(said.table, said.columns)
+        if len(said.columns) != width:
+            raise self._refusal(
+                f"{said.table} refers to {parent} by {len(said.columns)} columns, and its key has "
+                f"{width}.",
+                "Name a column for each of the key's, in its order.",
+            )
+        key = self.key(said.table, said.key) if said.dependents or said.key else ()
+        clause = _clause(said.table, columns)
+        return Link(
+            name=said.table,
+            rows=clause,
+            columns=tuple(clause.c[name] for name in said.columns),
+            key=tuple(clause.c[name] for name in key),
+            links=tuple(self.link(said.table, len(key), below) for below in said.dependents),
+        )
+
+    def check_references(self, name: str, dependents: Sequence[Dependent]) -> None:
+        """Refuse a table to which others refer that nobody named.
+
+        Their rows would be left pointing at nothing, or a database that enforces the reference
+        would delete them unseen.
+        """
+        plain, schema = _split(name)
+        listed = {_split(said.table)[0] for said in dependents}
+        for (_, other), keys in self._inspector.get_multi_foreign_keys(schema=schema).items():
+            for found in keys:
+                harmless = found.get("options", {}).get("ondelete", "").upper() in _HARMLESS
+                if found["referred_table"] == plain and other not in listed and not harmless:
+                    column_name = ", ".join(found["constrained_columns"])
+                    raise self._refusal(
+                        f"{other}.{column_name} refers to {name}, and nobody said what becomes "
+                        "of its rows.",
+                        f"Add it to `dependents`: {{table: {other}, column: {column_name}}}.",
+                    )
+        for said in dependents:
+            if said.dependents or said.key:
+                self.check_references(said.table, said.dependents)
+
+    def check_record(self, spec: Spec, key: tuple[str, ...]) -> None:
+        """Refuse to leave a row where columns would be empty that must not be."""
+        record, (plain, schema) = spec.record, _split(spec.table)
+        assert record is not None
+        filled = {spec.time, spec.type, record.payload}
+        for found in self._inspector.get_columns(plain, schema):
+            free = found["nullable"] or found["default"] is not None or found.get("identity")
+            numbered = key == (found["name"],) and "INT" in str(found["type"]).upper()
+            if found["name"] not in filled and not free and not numbered:
+                raise self._refusal(
+                    f"a row of {spec.table} needs a {found['name']}, which `record_sweeps` cannot "
+                    "tell.",
+                    "Give that column a default, or leave `record_sweeps` out.",
+                )
+
+    def indexed(self, name: str, wanted: tuple[str, ...]) -> bool:
+        """Whether an index begins with these columns."""
+        plain, schema = _split(name)
+        kept: list[Any] = [
+            self._inspector.get_pk_constraint(plain, schema)["constrained_columns"],
+            *(
+                found["column_names"]
+                for found in self._inspector.get_unique_constraints(plain, schema)
+            ),
+            *(
+                found["column_names"]
+                for found in self._inspector.get_indexes(plain, schema)
+                # Of one with a condition nobody can tell what it leaves out.
+                if not any(key.endswith("_where") for key in found.get("dialect_options", {}))
+            ),
+        ]
+        return any(set(names[: len(wanted)]) == set(wanted) for names in kept)
+
+    def slow_links(self, dependents: Iterable[Dependent]) -> Iterator[str]:
+        """For each dependent that has to be read whole for each row, what would help."""
+        for said in dependents:
+            if not self.indexed(said.table, said.columns):
+                yield self.advice(said.table, said.columns)
+            yield from self.slow_links(said.dependents)
+
+    def advice(self, name: str, columns: tuple[str, ...]) -> str:
+        """A statement for an index that is missing."""
+        plain, schema = _split(name)
+        made = Table(plain, MetaData(schema=schema), *(Column(each) for each in columns))
+        index = Index(f"ix_{plain}_{'_'.join(columns)}", *made.columns)
+        statement = str(CreateIndex(index).compile(dialect=self._dialect)).strip()
+        return f"{name} has no index on {', '.join(columns)}, so it is read whole: {statement};"
+
+    def _refusal(self, what: str, fix: str) -> StoreError:
+        return StoreError(path=self._address, what=what, fix=fix)
+
+
+def _clause(name: str, columns: Iterable[str]) -> TableClause:
+    # Columns without types, so that what a driver gives is what is there.
+    plain, schema = _split(name)
+    return table(plain, *(column(each) for each in columns), schema=schema)
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    schema, _, plain = name.rpartition(".")
+    return plain, schema or None
+
+
+def _nearest(name: str, there: Sequence[str]) -> str:
+    close = get_close_matches(name, there, 1)
+    if close:
+        return f"Did you mean {close[0]}?"
+    return f"There are: {', '.join(sorted(there)[:10])}." if there else "It is empty."

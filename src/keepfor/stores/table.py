@@ -1,0 +1,205 @@
+"""The table store: rows of a database that expire, with everything that hangs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from keepfor.errors import StoreChanged, StoreError, SweepStopped
+from keepfor.items import Survey, TableExtent, Terms
+from keepfor.stores.base import Progress
+from keepfor.stores.sql.database import Database, database_at
+from keepfor.stores.sql.deleting import Pace, delete_rows, record
+from keepfor.stores.sql.layout import Dependent, Record, Spec
+from keepfor.stores.sql.look import Look
+
+__all__ = ["Dependent", "Record", "TableStore", "table_at"]
+
+
+class TableStore(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of a database.
+
+    Parameters:
+        database: where it lies.
+        spec: what is said of it.
+        unit: what a time that is a number counts since 1970.
+        zone: the zone of a time that names none.
+        orphans: whether rows of other tables are deleted whose own row is gone already.
+        folder: where the keys of a plan are kept, if they have to be.
+    """
+
+    database: Database
+    spec: Spec
+    unit: Literal["s", "ms", "us", "ns"] | None = None
+    zone: tzinfo = UTC
+    orphans: Literal["keep", "delete"] = "keep"
+    folder: Path
+
+    @property
+    def kind(self) -> str:
+        return "table"
+
+    @property
+    def target(self) -> str:
+        return f"{self.database.address}#{self.spec.table}"
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        return ("type", "max_count") if self.spec.type else ("max_count",)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {
+            "spec": msgspec.json.encode(self.spec).decode(),
+            "unit": self.unit or "",
+            "timezone": str(self.zone),
+            "orphans": self.orphans,
+        }
+
+    @contextmanager
+    def locked(self, wait: float = 0.0) -> Iterator[None]:
+        """See `Store.locked`. A database that is not there yet needs no lock."""
+        if not self.database.exists:
+            yield
+            return
+        with self.database.locked(self.spec.table, wait):
+            yield
+
+    def survey(self, terms: Terms, progress: Progress | None = None) -> Survey:
+        """See `RowStore.survey`.
+
+        Raises:
+            WrongTimes: when times are of more than one shape.
+            StoreError: when the database cannot be read, or is not as the settings say.
+        """
+        if not self.database.exists:
+            return Survey(cutoff=terms.cutoff)
+        with self.database.reading() as connection:
+            look = self._look(connection)
+            aimed = look.aim(terms)
+            look.check_times(look.reaches(aimed))
+            extent = look.extent(aimed, self.folder / "keys")
+            seen = look.count(aimed, terms, look.within(extent))
+            seen.extent = extent
+            if progress:
+                progress(seen.scanned, seen.scanned)
+            return seen
+
+    def aim(self, terms: Terms) -> Survey:
+        """See `RowStore.aim`: rows are counted only if there is a ceiling."""
+        if not self.database.exists:
+            return Survey(cutoff=terms.cutoff)
+        with self.database.reading() as connection:
+            look = self._look(connection)
+            extent = look.extent(None, self.folder / "keys")
+            return Survey(parts=look.aim(terms), cutoff=terms.cutoff, extent=extent)
+
+    def delete(
+        self,
+        survey: Survey,
+        terms: Terms,
+        progress: Progress | None = None,
+        accept: Callable[[Survey], bool] | None = None,
+    ) -> Survey:
+        """See `RowStore.delete`: many short transactions, each of rows with all that hangs on them.
+
+        Raises:
+            StoreChanged: when the table is no longer the one that was surveyed.
+            WrongTimes: when times are of more than one shape. Nothing was deleted then.
+            SweepStopped: when only some of the rows could be deleted.
+            StoreError: when none could.
+        """
+        extent = survey.extent
+        if not isinstance(extent, TableExtent):
+            return Survey(cutoff=survey.cutoff)
+        if not self.database.exists:
+            raise StoreChanged(path=self.target, why="it is gone")
+        # Not one look at a single state: it would keep writers waiting for as long as it takes.
+        with self.database.writing() as connection:
+            look = self._look(connection)
+            look.check_same(extent)
+            parts = look.with_pins(survey.parts, terms)
+            look.check_times(look.reaches(parts, look.within(extent)))
+            planned = look.count_again(parts, terms, extent)
+            planned.orphans = planned.orphans if self.orphans == "delete" else {}
+            acts = planned.applied or planned.orphans or self._leaves(planned)
+            if acts and (accept is None or accept(planned)):
+                return self._delete(look, planned, extent, terms, progress)
+        planned.kept, planned.applied, planned.dependents = planned.scanned, 0, {}
+        planned.expired = planned.over_ceiling = 0
+        return planned
+
+    def _look(self, connection: Connection) -> Look:
+        return Look(connection, self.database, self.spec, self.unit, self.zone)
+
+    def _leaves(self, planned: Survey) -> Record | None:
+        said = self.spec.record
+        return said if said and (said.when == "always" or planned.applied) else None
+
+    def _delete(
+        self,
+        look: Look,
+        planned: Survey,
+        extent: TableExtent,
+        terms: Terms,
+        progress: Progress | None,
+    ) -> Survey:
+        nothing = {"applied": 0, "expired": 0, "over_ceiling": 0, "bytes_deleted": 0}
+        done = replace(planned, kept=planned.scanned, dependents={}, orphans={}, **nothing)
+        pace, wanted = Pace(), self._leaves(planned)
+        try:
+            delete_rows(
+                self.database,
+                look.connection,
+                look.batches(planned.parts, extent, pace, orphans=bool(planned.orphans)),
+                done=done,
+                layout=look.layout,
+                pace=pace,
+                leave=record(wanted, look.layout, look.shape, terms.now) if wanted else None,
+                progress=progress,
+                planned=planned.applied,
+            )
+            done.bytes_after = self.database.footprint(look.connection).size
+        except Exception as error:
+            if not done.applied and not done.orphans and isinstance(error, StoreError):
+                raise
+            raise SweepStopped(
+                path=self.target,
+                why=f"the sweep was stopped: {error}",
+                deleted=done.applied,
+                planned=planned.applied,
+                fix="The next sweep goes on from there.",
+                done=done,
+            ) from error
+        return done
+
+
+def table_at(
+    url: str,
+    table: str,
+    *,
+    folder: Path,
+    unit: Literal["s", "ms", "us", "ns"] | None = None,
+    zone: tzinfo = UTC,
+    orphans: Literal["keep", "delete"] = "keep",
+    **said: Any,
+) -> TableStore:
+    """The table of that name in the database at an address.
+
+    Parameters: as for `TableStore` and `Spec`.
+    """
+    return TableStore(
+        database=database_at(url),
+        spec=Spec(table=table, **said),
+        unit=unit,
+        zone=zone,
+        orphans=orphans,
+        folder=folder,
+    )
