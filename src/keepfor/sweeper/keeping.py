@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
+from keepfor import sweep
 from keepfor.config import Config, policy_of
 from keepfor.config.opening import open_store, open_trail
 from keepfor.errors import KeepforError, SweepStopped
 from keepfor.items import Report
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.stores.base import Progress
-from keepfor.sweep import apply
 from keepfor.times import DAY, Known, parse_instant, utc_now
 from keepfor.trail import Trail, latest
 
@@ -118,7 +118,7 @@ class Keeper:
         plan = build(store, policy, report.now, name=self.name, progress=progress)
         report.plan = plan.digest
         seen.append(plan)
-        return apply(
+        return sweep.apply(
             plan,
             store,
             policy,

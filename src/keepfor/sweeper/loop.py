@@ -102,7 +102,8 @@ class Sweeper:
     def next_run(self) -> dict[str, datetime]:
         """When each store is swept next; past for one that is just being swept, none if stopped."""
         now, steady = self._clock(), self._steady()
-        return {name: now + timedelta(seconds=due - steady) for name, due in self._due.items()}
+        due = self._due if self.is_running else {}
+        return {name: now + timedelta(seconds=at - steady) for name, at in due.items()}
 
     async def start(self) -> None:
         """Begin to sweep; nothing if it has begun."""
