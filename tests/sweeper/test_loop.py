@@ -160,10 +160,12 @@ def test_a_sweep_at_work_stops_at_its_next_slice(
         with gated(monkeypatch) as gate:
             await sweeper.start()
             await gate.reached()
-            stopping = asyncio.create_task(sweeper.stop())
+            stops = [asyncio.create_task(sweeper.stop()) for _ in range(2)]
             await settled()
+            # A second one waits for the sweep as the first does.
+            assert not any(stop.done() for stop in stops)
             gate.open()
-            await stopping
+            await asyncio.gather(*stops)
         return sweeper
 
     sweeper = asyncio.run(main())
