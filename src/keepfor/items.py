@@ -230,6 +230,7 @@ class Survey(Tally, kw_only=True):
     Parameters:
         below: of a file, rows whose key is less go; None when none does.
         parts: of a table, what each rule takes.
+        times: of a table, how its times are written.
         cutoff: the part of it that age alone explains.
         extent: what was covered; None when nothing is there yet.
         lag: how long the oldest of what would go now has been due, by age or above a ceiling.
@@ -240,6 +241,7 @@ class Survey(Tally, kw_only=True):
 
     below: Key | None = None
     parts: list[Part] = []
+    times: str = ""
     cutoff: datetime | None = None
     extent: Extent | TableExtent | None = None
     lag: timedelta = timedelta()

@@ -99,6 +99,7 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     - `digest`: of the whole plan;
     - `items`, of a store of items only: for each that would go its `id`, `action`, `rule`,
       `reason`, `bytes` and `evidence` (the numbers that it was decided on);
+    - `times`, of a table only: how its times are written;
     - `parts`, of a table only: for each rule its `rule`, `type` (null: all that no other speaks
       of), `cutoff`, `count`, and of the oldest and the newest row that goes the keys (`first`,
       `last`, a list of a value for each column) and the instants (`oldest`, `newest`).
@@ -126,6 +127,7 @@ def of_plan(plan: Plan) -> dict[str, Any]:
         },
         "notes": survey.notes,
         "digest": plan.digest,
+        **({"times": survey.times} if plan.kind == "table" else {}),
         **_of_kind(plan.kind, items, survey.parts),
     }
 

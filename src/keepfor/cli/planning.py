@@ -90,6 +90,8 @@ def described(plan: Plan, policy: str) -> list[Block]:
         of = rows(survey.scanned, plan.kind)
         total = Line(f"  {number(survey.applied)} of {of} would go.", "warn")
     facts = [Fact("policy", policy), _cutoff(plan), *counted(survey, plan.kind), _breaker(plan)]
+    if survey.times:
+        facts.insert(2, Fact("times", survey.times))
     facts += [Fact("note", note, "warn") for note in survey.notes]
     return [heading, total, Line(), Facts(facts), *_parts(plan), *_going(plan)]
 

@@ -41,6 +41,7 @@ def survey(
     kept = [oldest for each in reached if (oldest := each.first_kept(connection))]
     return Survey(
         parts=parts,
+        times=shape.name,
         cutoff=terms.cutoff,
         scanned=total,
         kept=total - gone,
@@ -55,7 +56,7 @@ def survey(
         newest=newest(connection, layout, shape),
         due=min((part.oldest for part in parts if part.oldest), default=None),
         lag=_lag(connection, layout, shape, parts, terms),
-        notes=list(_notes(shape, total - gone, terms)),
+        notes=list(_notes(total - gone, terms)),
     )
 
 
@@ -195,8 +196,7 @@ def _lag(
     return max(lags)
 
 
-def _notes(shape: Shape, kept: int, terms: Terms) -> Iterator[str]:
-    yield f"times are {shape.name}"
+def _notes(kept: int, terms: Terms) -> Iterator[str]:
     if terms.max_count is not None and kept > terms.max_count:
         yield (
             f"still {kept - terms.max_count} over max_count: held by keep_last, pinned, of one "
