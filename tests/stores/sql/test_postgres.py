@@ -126,7 +126,7 @@ def test_an_address_for_another_driver_works(url: str) -> None:
 def test_the_encryption_that_another_driver_asks_for_is_kept(said: str, mode: str) -> None:
     """Nobody who asked for an encrypted connection gets a plain one."""
     database = postgres_at(make_url(f"postgresql+asyncpg://amy@db.example/audit?ssl={said}"))
-    assert database.parameters["sslmode"] == mode
+    assert database.login.parameters["sslmode"] == mode
 
 
 def test_a_parameter_that_does_not_exist_is_refused() -> None:
@@ -302,7 +302,7 @@ def test_a_server_that_goes_away_leaves_whole_transactions(url: str) -> None:
         with pytest.raises(StoreError) as lost:
             cut_off(connection)
     assert "the connection was lost" in str(lost.value)
-    assert "Try again" in str(lost.value)
+    assert "was done whole or not at all" in str(lost.value)
     assert count(url) == 9
 
 
@@ -378,11 +378,10 @@ def test_a_lock_holds_within_one_process_too(url: str) -> None:
 
 
 def test_a_lock_is_freed_by_an_error(url: str) -> None:
-    """A sweep that fails keeps the next one out no longer."""
-    with pytest.raises(ZeroDivisionError), at(url).locked("notes", 0):
-        raise ZeroDivisionError
-    with at(url).locked("notes", 0):
-        pass
+    """A sweep that fails keeps the next one out no longer, not even for a moment."""
+    for _ in range(20):
+        with pytest.raises(ZeroDivisionError), at(url).locked("notes", 0):
+            raise ZeroDivisionError
 
 
 def test_a_lock_outlasts_the_servers_patience(url: str) -> None:
