@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from keepfor import presets
-from keepfor.config import Runs, load
+from keepfor.config import Runs, Table, load, policy_of
+from keepfor.config.sections import STAND_INS
+from keepfor.policy.rules import Policy, keep_for
 
 
 def test_agentm_is_known() -> None:
@@ -40,21 +43,58 @@ def test_neo_is_known(tmp_path: Path) -> None:
     assert (store.path, store.max_count) == (Path("/srv/rem-runs"), 50)
 
 
+def test_caesar_is_known(tmp_path: Path) -> None:
+    """caesar's audit log needs no more than its name, and caesar's own variables move it."""
+    (tmp_path / "keepfor.yaml").write_text("stores: {audit: {preset: caesar}}")
+    store = load(environ={}, cwd=tmp_path).stores["audit"]
+    assert isinstance(store, Table)
+    assert store.url.reveal() == f"sqlite:///{tmp_path}/caesar.sqlite3"
+    assert (store.table, store.key, store.time, store.type) == (
+        "audit_log",
+        ("id",),
+        "ts",
+        "event_type",
+    )
+    assert policy_of(store) == Policy(rules=keep_for(timedelta(days=90)))
+    assert [(each.table, each.column) for each in store.dependents] == [
+        ("semantic_chunks", ("audit_log_id",))
+    ]
+    assert store.record_sweeps is not None
+    record = store.record_sweeps
+    assert (record.type, record.payload, record.when) == (
+        "memory.retention_sweep",
+        "payload",
+        "always",
+    )
+    assert store.interval == timedelta(seconds=3600)
+    environ = {
+        "CAESAR_DB__URL": "sqlite+aiosqlite:////srv/caesar.sqlite3",
+        "CAESAR_MEMORY__RETENTION_DAYS": "30",
+        "CAESAR_MEMORY__SWEEP_INTERVAL_SECONDS": "600",
+    }
+    store = load(environ=environ, cwd=tmp_path).stores["audit"]
+    assert isinstance(store, Table)
+    assert store.url.reveal() == "sqlite:////srv/caesar.sqlite3"
+    assert (store.keep_for, store.interval) == (timedelta(days=30), timedelta(minutes=10))
+
+
 @pytest.mark.parametrize("name", presets.names())
 def test_every_preset_is_a_whole_store(name: str, tmp_path: Path) -> None:
     """A store that names a preset and nothing else loads, wherever its file lies."""
     (tmp_path / "keepfor.yaml").write_text(f"stores: {{it: {{preset: {name}}}}}")
     store = load(environ={"HOME": "/home/ada"}, cwd=tmp_path).stores["it"]
-    at_home = store.path.is_relative_to("/home/ada")
+    assert store.folder is not None
+    at_home = store.folder.startswith("/home/ada/")
     # What a product keeps in the project that it works in lies beside the file.
-    assert at_home or store.path.is_relative_to(tmp_path)
+    assert at_home or store.folder.startswith(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", presets.names())
 def test_a_products_variable_moves_a_setting_that_the_preset_gives(name: str) -> None:
     """What a product's environment moves is one of the settings of its store."""
     preset = presets.load(name)
-    assert set(preset.environment.values()) <= set(preset.store)
+    moved = {STAND_INS[key][0] if key in STAND_INS else key for key in preset.environment.values()}
+    assert moved <= set(preset.store)
     assert not any(variable.startswith("KEEPFOR_") for variable in preset.environment)
 
 

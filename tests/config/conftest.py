@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keepfor.config import Config, load
+from keepfor.config import Config, Ledger, Runs, Store, Table, load
 
 
 @pytest.fixture
@@ -19,3 +19,9 @@ def load_text(tmp_path: Path) -> Callable[..., Config]:
         return load(environ={"HOME": "/home/ada", **environ}, cwd=tmp_path)
 
     return load_it
+
+
+def on_disk(store: Store) -> Ledger | Runs:
+    """A store that is known to be a file or a folder."""
+    assert not isinstance(store, Table)
+    return store

@@ -16,6 +16,7 @@ from keepfor.config.opening import open_store
 from keepfor.errors import BadConfig, ConfigError
 from keepfor.policy.rules import Policy, Rule, keep_for
 from keepfor.stores.runs import runs_at
+from tests.config.conftest import on_disk
 
 Load = Callable[..., Config]
 
@@ -208,7 +209,7 @@ def test_the_later_layer_wins(
 ) -> None:
     """Preset, then the product's own variable, then the file, then KEEPFOR_: the last one holds."""
     text = "stores:\n  it:\n    preset: agentm\n" + "    path: /srv/mine\n" * path_in_file
-    assert load_text(text, **environ).stores["it"].path == Path(path)
+    assert on_disk(load_text(text, **environ).stores["it"]).path == Path(path)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +231,8 @@ def test_one_spelling_of_an_age_overrides_the_other(
 
 def test_a_preset_is_overridden_key_by_key(load_text: Load) -> None:
     """What stands beside `preset` replaces that one value and leaves the others."""
-    store = load_text("stores: {it: {preset: agentm, max_bytes: 1MiB, unit: s}}").stores["it"]
+    text = "stores: {it: {preset: agentm, max_bytes: 1MiB, unit: s}}"
+    store = on_disk(load_text(text).stores["it"])
     assert store.max_bytes == 1_048_576
     assert store.unit == "s"
     assert store.keep_for == timedelta(days=90)
@@ -246,7 +248,7 @@ def test_the_file_is_found_in_the_working_folder_or_above(tmp_path: Path) -> Non
     (tmp_path / "keepfor.yaml").write_text(ONE)
     config = load(environ={}, cwd=below)
     assert config.path == tmp_path / "keepfor.yaml"
-    assert config.stores["recall"].path == tmp_path / "recall.jsonl"
+    assert on_disk(config.stores["recall"]).path == tmp_path / "recall.jsonl"
     assert config.sources["stores.recall.path"] == f"{tmp_path}/keepfor.yaml:1"
     (tmp_path / "a" / "keepfor.yaml").write_text(ONE)
     assert load(environ={}, cwd=below).path == tmp_path / "a" / "keepfor.yaml"
@@ -270,7 +272,7 @@ def test_the_users_own_file_is_the_last_place(tmp_path: Path) -> None:
     users.write_text(ONE)
     config = load(environ={}, cwd=tmp_path)
     assert config.path == users
-    assert config.stores["recall"].path == users.parent / "recall.jsonl"
+    assert on_disk(config.stores["recall"]).path == users.parent / "recall.jsonl"
     (tmp_path / "keepfor.yaml").write_text(ONE)
     assert load(environ={}, cwd=tmp_path).path == tmp_path / "keepfor.yaml"
 
@@ -369,7 +371,7 @@ def test_a_path_leads_where_it_says(
     root = pwd.getpwnam("root").pw_dir
     text = f"stores:\n  it:\n    kind: ledger\n    path: {written}\n    keep_for: 90d\n"
     config = load_text(text, DATA="/srv/data", BELOW="~/below")
-    assert str(config.stores["it"].path) == path.format(folder=tmp_path, root=root)
+    assert str(on_disk(config.stores["it"]).path) == path.format(folder=tmp_path, root=root)
 
 
 def test_without_a_home_the_password_file_knows_it(
@@ -379,7 +381,7 @@ def test_without_a_home_the_password_file_knows_it(
     import pwd
 
     config = load_text("stores: {it: {preset: agentm, path: ~/a}}", HOME="")
-    assert config.stores["it"].path == Path(pwd.getpwuid(os.getuid()).pw_dir) / "a"
+    assert on_disk(config.stores["it"]).path == Path(pwd.getpwuid(os.getuid()).pw_dir) / "a"
 
     def nobody(_: int) -> pwd.struct_passwd:
         raise KeyError
@@ -396,7 +398,7 @@ def test_a_path_in_a_variable_starts_from_the_working_folder(tmp_path: Path) -> 
     (tmp_path / "keepfor.yaml").write_text("stores: {it: {preset: agentm}}")
     environ = {"HOME": "/home/ada", "AGENTM_RECALL_HISTORY": "a.jsonl", "KEEPFOR_STATE_DIR": "s"}
     config = load(environ=environ, cwd=below)
-    assert config.stores["it"].path == below / "a.jsonl"
+    assert on_disk(config.stores["it"]).path == below / "a.jsonl"
     assert config.state_dir == below / "s"
 
 

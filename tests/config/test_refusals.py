@@ -138,14 +138,14 @@ LINES = {
     "max_count: 5": UNKNOWN,
     "rhubarb: 1": UNKNOWN,
     "kind: ledgr": "'ledgr' is no kind of store. Did you mean ledger?",
-    "kind: tables": "'tables' is no kind of store. Known here: ledger, runs.",
-    "kind: 5": "5 is no kind of store. Known here: ledger, runs.",
+    "kind: tables": "'tables' is no kind of store. Did you mean table?",
+    "kind: 5": "5 is no kind of store. Known here: ledger, runs, table.",
     "kind: [ledger]": "['ledger'] is no kind of store. Did you mean ledger?",
     "kind:": NO_VALUE,
     "preset: agentn": "'agentn' is no preset. Did you mean agentm?",
-    "preset: 5": "5 is no preset. Known here: agentm, neo.",
+    "preset: 5": "5 is no preset. Known here: agentm, caesar, neo.",
     "preset: [agentm]": "['agentm'] is no preset. Did you mean agentm?",
-    "preset:": "None is no preset. Known here: agentm, neo.",
+    "preset:": "None is no preset. Known here: agentm, caesar, neo.",
 }
 
 
@@ -194,7 +194,7 @@ FILES = {
     "stores:\n  recall: {path: a, keep_for: 90d}\n": [
         (
             "keepfor.yaml:2: stores.recall: kind is missing. "
-            "Write `kind: ledger` or `kind: runs`, or name a preset."
+            "Write `kind: ledger`, `kind: runs` or `kind: table`, or name a preset."
         )
     ],
     "stores:\n  recall: {kind: ledger, keep_for: 90d}\n": [

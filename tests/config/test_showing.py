@@ -13,10 +13,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepfor.config import INIT, Config, Row, load, schema, show
+from keepfor.config import INIT, Config, Row, Table, load, schema, show
 from keepfor.errors import BadDuration, BadSize
 from keepfor.sizes import parse_size_text
 from keepfor.times import parse_duration
+from tests.config.conftest import on_disk
 
 Load = Callable[..., Config]
 
@@ -93,7 +94,7 @@ def test_the_first_file_loads(load_text: Load, tmp_path: Path) -> None:
     """What `keepfor config init` writes is a configuration, of one ledger beside it."""
     config = load_text(INIT)
     assert list(config.stores) == ["recall"]
-    assert config.stores["recall"].path == tmp_path / "recall-history.jsonl"
+    assert on_disk(config.stores["recall"]).path == tmp_path / "recall-history.jsonl"
 
 
 def test_the_first_file_tells_of_every_setting() -> None:
@@ -101,18 +102,24 @@ def test_the_first_file_tells_of_every_setting() -> None:
     definitions = schema()["$defs"].values()
     for section in (schema(), *definitions):
         for key in section["properties"]:
-            assert re.search(rf"^ *(# +)?{key}:", INIT, re.MULTILINE), key
+            assert re.search(rf"(^ *(# +)?|[{{ ]){key}:", INIT, re.MULTILINE), key
 
 
 def test_the_first_files_comments_can_be_taken_up(load_text: Load) -> None:
     """Every commented setting, taken up, loads, and those of the ledger change nothing."""
     plain = load_text(INIT)
-    text = re.sub(r"^( *)# ((?: +)?[a-z_]+: *(?: .*)?)$", r"\1\2", INIT, flags=re.MULTILINE)
+    line = r"^( *)# ((?: +)?(?:- \{)?[a-z_]+: *(?: .*)?)$"
+    text = re.sub(line, r"\1\2", INIT, flags=re.MULTILINE)
     text = text.replace("    max_age_days: 90", "    # ").replace("unit: ms", "timezone: UTC", 1)
     text = text.replace("    interval_seconds: 3600", "    # ")
     text = re.sub(r"(timezone: UTC.*\n)(.*timezone: UTC)", r"\1#", text)
     taken = load_text(text)
     assert taken.stores["agentm"].keep_for == plain.stores["recall"].keep_for
+    table, preset = taken.stores["audit"], taken.stores["caesar"]
+    assert isinstance(table, Table)
+    assert [rule.type for rule in table.rules] == ["policy.denied", "debug", "consent.given"]
+    assert isinstance(preset, Table)
+    assert (table.dependents, table.record_sweeps) == (preset.dependents, preset.record_sweeps)
     ledger = taken.stores["recall"].model_copy(update={"max_bytes": None})
     assert ledger == plain.stores["recall"]
     assert taken.trail == plain.trail
@@ -161,7 +168,7 @@ def test_the_schema_knows_the_ways_to_write_a_store() -> None:
             {"required": ["interval", "interval_seconds"]},
         ]
     }
-    assert ledger["properties"]["preset"]["enum"] == ["agentm", "neo"]
+    assert ledger["properties"]["preset"]["enum"] == ["agentm", "caesar", "neo"]
     assert ledger["properties"]["unit"]["enum"] == ["s", "ms", "us", "ns"]
     assert ledger["properties"]["unreadable"]["enum"] == ["drop", "keep"]
     assert "required" not in ledger

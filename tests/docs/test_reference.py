@@ -14,7 +14,9 @@ import yaml
 import keepfor
 from keepfor import Ledger, RecallLedger, RunDirectory, Sweeper, Trail, config, errors, presets
 from keepfor.cli import codes
+from keepfor.config import document
 from keepfor.config.models import KINDS
+from keepfor.config.showing import flow
 from keepfor.errors import KeepforError
 from keepfor.history import Window
 from keepfor.items import Outcome, Report, Tally
@@ -27,6 +29,20 @@ from tests.docs.pages import DOCS, ROOT, headings, plain, reference, rows, secti
 STORES: dict[str, dict[str, object]] = {
     "A ledger": {"kind": "ledger", "path": "recall-history.jsonl", "keep_for": "90d"},
     "A directory of runs": {"kind": "runs", "path": "rem-runs", "max_count": 200},
+    "A table": {
+        "kind": "table",
+        "url": "sqlite:///caesar.sqlite3",
+        "table": "audit_log",
+        "time": "ts",
+        "type": "event_type",
+        "keep_for": "90d",
+    },
+}
+#: What stands within a setting of a table, by its section: which setting, and the least it takes.
+PARTS: dict[str, tuple[str, dict[str, object]]] = {
+    "A rule of a table": ("rules", {"type": "debug", "keep_for": "7d"}),
+    "A dependent of a table": ("dependents", {"table": "semantic_chunks", "column": "row"}),
+    "The record of a sweep in a table": ("record_sweeps", {"type": "sweep", "payload": "said"}),
 }
 STORE = STORES["A ledger"]
 
@@ -52,6 +68,10 @@ def schema_of(section: str) -> dict[str, Any]:
 SECTIONS = {
     "A ledger": "Ledger",
     "A directory of runs": "Runs",
+    "A table": "Table",
+    "A rule of a table": "TypeRule",
+    "A dependent of a table": "Dependent",
+    "The record of a sweep in a table": "RecordSweeps",
     "The trail": "Trail",
     "The whole": "The whole",
 }
@@ -93,7 +113,7 @@ def test_a_default_in_the_reference_is_the_default(section: str, tmp_path: Path)
     as_it_is = with_store(tmp_path, store).stores["recall"]
     for key, (_, default, _) in table("configuration", section).items():
         if default not in ("required", "none"):
-            said = {key: yaml.safe_load(plain(default))}
+            said = {key: document.flow(plain(default))}
             assert with_store(tmp_path, store, **said).stores["recall"] == as_it_is, key
         elif key in ("unit", "max_bytes"):
             assert getattr(as_it_is, key) is None, key
@@ -120,6 +140,13 @@ def test_every_example_of_a_key_loads(section: str, tmp_path: Path) -> None:
                 whole["stores"]["recall"] = STORES[section] | said
                 if key == "max_age_days":
                     whole["stores"]["recall"].pop("keep_for", None)
+            case _ if section in PARTS:
+                setting, part = PARTS[section]
+                if key in ("max_age", "max_age_days", "action"):
+                    part = {"type": "debug"}
+                whole["stores"]["recall"] = STORES["A table"] | {
+                    setting: part | said if setting == "record_sweeps" else [part | said]
+                }
             case "The trail":
                 whole["trail"] = said
             case _:
@@ -134,7 +161,10 @@ def test_every_preset_is_in_the_reference() -> None:
     known = []
     for name in presets.names():
         preset = presets.load(name)
-        settings = [f"{key}: {value}" for key, value in preset.store.items()]
+        settings = [
+            f"{key}: {value if isinstance(value, str) else flow(value)}"
+            for key, value in preset.store.items()
+        ]
         known.append([name, ", ".join(settings), ", ".join(preset.environment)])
     assert listed == known
 

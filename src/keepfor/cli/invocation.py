@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from keepfor.config.models import Store
     from keepfor.stores.ledger import LedgerStore
     from keepfor.stores.runs import RunStore
+    from keepfor.stores.table import TableStore
     from keepfor.trail import Trail
 
 
@@ -81,7 +82,7 @@ class Invocation:
             raise UnknownStore(name=name, where=self.config.path, fix=nearest(name, stores))
         return stores[name]
 
-    def store(self, name: str) -> LedgerStore | RunStore:
+    def store(self, name: str) -> LedgerStore | RunStore | TableStore:
         """A store, to look at or to act on."""
         from keepfor.config.opening import open_store
 

@@ -6,6 +6,7 @@ from keepfor.config.loading import Config, load, policy_of, traps
 from keepfor.config.models import Ledger, Runs, Store, Trail
 from keepfor.config.paths import NAME, find
 from keepfor.config.showing import INIT, Row, schema, show
+from keepfor.config.tables import Table
 
 __all__ = [
     "INIT",
@@ -15,6 +16,7 @@ __all__ = [
     "Row",
     "Runs",
     "Store",
+    "Table",
     "Trail",
     "find",
     "load",

@@ -35,7 +35,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     Parameters:
         name: what messages call it.
         values: what stands in it.
-        lines: the line of each key, by its dotted path.
+        lines: the line of each key, and of each item of a list, by its dotted path.
         faults: keys that stand twice, and the like.
     """
 
@@ -50,7 +50,13 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     def source(self, path: Dotted) -> str:
         """File and line."""
-        return f"{self.name}:{self.lines[path]}"
+        return f"{self.name}:{self.line(path)}"
+
+    def line(self, path: Dotted) -> int:
+        """The line of a key or an item, or of the nearest thing above it that has one."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
 
 
 class _Loader(yaml.SafeLoader):
@@ -69,13 +75,38 @@ def read(path: Path, name: str) -> Document:
     Raises:
         BadConfig: when it cannot be read as a mapping of settings at all.
     """
-    text = _text(path, name)
-    loader = _Loader(text)
-    faults: list[Fault] = []
     lines: dict[Dotted, int] = {}
+    faults: list[Fault] = []
+    values = _values(_text(path, name), name, lines, faults)
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        kind = "a list" if isinstance(values, list) else "one word"
+        raise _refused(name, f"it holds {kind} and not settings. Begin with a line `stores:`.")
+    return Document(name=name, values=values, lines=lines, faults=faults)
+
+
+def flow(text: str) -> object:
+    """What stands in a text alone: a word, a list `[a, b]`, settings `{a: 1}`.
+
+    Raises:
+        ValueError: when it cannot be read; a sentence that says why.
+    """
+    faults: list[Fault] = []
+    try:
+        value = _values(text, "", {}, faults)
+    except BadConfig as error:
+        raise ValueError(str(error).partition(": ")[2]) from None
+    if faults:
+        raise ValueError(faults[0].what)
+    return value
+
+
+def _values(text: str, name: str, lines: dict[Dotted, int], faults: list[Fault]) -> object:
+    loader = _Loader(text)
     try:
         root = loader.get_single_node()
-        values = _Builder(name, lines, faults).value(root, ()) if root else {}
+        return _Builder(name, lines, faults).value(root, ()) if root else None
     except RecursionError:
         raise _refused(name, "it is nested without end. Write each setting out.") from None
     except yaml.MarkedYAMLError as error:
@@ -87,12 +118,6 @@ def read(path: Path, name: str) -> Document:
         raise _refused(f"{name}:{loader.line + 1}", _syntax(str(error))) from None
     finally:
         loader.dispose()
-    if values is None:
-        values = {}
-    if not isinstance(values, dict):
-        kind = "a list" if isinstance(values, list) else "one word"
-        raise _refused(name, f"it holds {kind} and not settings. Begin with a line `stores:`.")
-    return Document(name=name, values=values, lines=lines, faults=faults)
 
 
 def scalar(text: str) -> object:
@@ -128,9 +153,13 @@ class _Builder:
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, (*path, str(at))) for at, item in enumerate(node.value)]
+            return [self.item(item, (*path, str(at))) for at, item in enumerate(node.value)]
         plain = isinstance(node, yaml.ScalarNode) and node.style is None
         return scalar(node.value) if plain else node.value
+
+    def item(self, node: yaml.Node, path: Dotted) -> object:
+        self.lines[path] = node.start_mark.line + 1
+        return self.value(node, path)
 
     def mapping(self, node: yaml.MappingNode, path: Dotted) -> dict[str, object]:
         values: dict[str, object] = {}

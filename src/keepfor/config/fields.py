@@ -11,12 +11,20 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, PlainValidator, WithJsonSchema
 
 from keepfor.config.paths import expand
+from keepfor.config.urls import DatabaseUrl, read_url
 from keepfor.errors import BadDuration, ConfigError
 from keepfor.sizes import UNITS, format_size, parse_size_text
-from keepfor.times import LONGEST, days_duration, format_duration, load_timezone, parse_duration
+from keepfor.times import (
+    DAY,
+    LONGEST,
+    days_duration,
+    format_duration,
+    load_timezone,
+    parse_duration,
+)
 
 DURATION = (
     r"^(forever|(?=\d)(\d+w)?(\d+d)?(\d+h)?(\d+min)?(\d+s)?"
@@ -73,6 +81,12 @@ def _duration(value: object) -> timedelta | None:
         raise ValueError(f"{why} Write a number such as 90, or use keep_for.") from None
 
 
+def _in_days(age: timedelta | None) -> int | float | None:
+    if age is None:
+        return None
+    return age / DAY if age % DAY else age // DAY
+
+
 def _limited(thing: str, forever: str, such_as: str) -> Callable[[object], timedelta]:
     """A duration that ends; `forever` says what would come of one that does not."""
 
@@ -105,6 +119,19 @@ def _seconds(thing: str, number: object) -> timedelta:
     raise ValueError(f"{what} Write a number such as 3600, or use {thing}.")
 
 
+def _url(value: object) -> DatabaseUrl:
+    if isinstance(value, DatabaseUrl):
+        return value
+    if not isinstance(value, PlaceText):
+        # It may be an address in brackets, so it is not shown.
+        what = f"this is no address but of type {type(value).__name__}."
+        raise ValueError(f"{what} Write it as text, such as sqlite:///file.sqlite3.")
+    try:
+        return read_url(value.text, value.base, value.environ)
+    except UnicodeError:
+        raise ValueError("it holds bytes that are no text. Write them as %XX.") from None
+
+
 def _zone(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is no time zone. Write a name such as Europe/Berlin.")
@@ -119,6 +146,51 @@ def _field(value: object) -> str:
     if not isinstance(value, str) or not all(value.split(".")):
         raise ValueError(f"{value!r} names no field. Write its name, such as ts or meta.ts.")
     return value
+
+
+def _word(what: str, such_as: str) -> Callable[[object], str]:
+    def word(value: object) -> str:
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"{value!r} is no {what}. Write its name, such as {such_as}.")
+        return value
+
+    return word
+
+
+def _table(value: object) -> str:
+    if not isinstance(value, str) or not all(value.split(".")) or value.count(".") > 1:
+        raise ValueError(f"{value!r} names no table. Write audit_log, or schema.audit_log.")
+    return value
+
+
+def _columns(value: object) -> tuple[str, ...]:
+    column = _word("column", "id, or a list such as [tenant, id]")
+    if not isinstance(value, list):
+        return (column(value),)
+    columns = tuple(map(column, value))
+    if not columns:
+        raise ValueError("the list is empty. Name a column, such as id.")
+    for name in columns:
+        if columns.count(name) > 1:
+            raise ValueError(f"{name!r} stands in it twice. Name each column once.")
+    return columns
+
+
+def _as_written(columns: tuple[str, ...]) -> str | list[str] | None:
+    if len(columns) > 1:
+        return list(columns)
+    return columns[0] if columns else None
+
+
+def _several(value: object) -> object:
+    """A list as the tuple that it is kept as; what is none is told of an item in it."""
+    if isinstance(value, list):
+        return tuple(value)
+    raise ValueError("a list belongs here. Write its items below it, each after a dash.")
+
+
+def _unless_off(value: object) -> object:
+    return None if value == "off" else value
 
 
 def _unit(value: object) -> object:
@@ -205,6 +277,37 @@ Limit = Annotated[
     PlainSerializer(lambda limit: "off" if limit is None else limit),
     WithJsonSchema({"anyOf": [{"const": "off"}, {"type": "integer", "minimum": 1}]}),
 ]
+Url = Annotated[
+    DatabaseUrl,
+    PlainValidator(_url),
+    PlainSerializer(str),
+    _text(minLength=1),
+]
+TableName = Annotated[str, BeforeValidator(_table), _text(pattern=r"^[^.]+(\.[^.]+)?$")]
+Column = Annotated[str, BeforeValidator(_word("column", "ts")), _text(minLength=1)]
+Columns = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_columns),
+    PlainSerializer(_as_written),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
+            ]
+        }
+    ),
+]
+RowType = Annotated[str, BeforeValidator(_word("type", "policy.denied")), _text(minLength=1)]
+RuleName = Annotated[str, BeforeValidator(_word("name", "denials")), _text(minLength=1)]
+AgeInDays = Annotated[
+    timedelta | None,
+    BeforeValidator(lambda value: _duration(Days(number=value))),
+    PlainSerializer(_in_days),
+    WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+]
+Several = BeforeValidator(_several)
+UnlessOff = BeforeValidator(_unless_off)
 FieldName = Annotated[str, BeforeValidator(_field), _text(pattern=r"^[^.]+(\.[^.]+)*$")]
 RunTime = Annotated[str | None, BeforeValidator(_field), _text(pattern=r"^[^.]+(\.[^.]+)*$")]
 Unit = Annotated[

@@ -9,12 +9,14 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from keepfor.config.document import Document, Dotted
-from keepfor.config.faults import Fault, nearest
+from keepfor.config.faults import LAST_LINE, Fault, nearest
+from keepfor.config.fields import Unread
 from keepfor.config.layers import Layer, Value
-from keepfor.config.models import KINDS, Settings, Trail, store_keys
+from keepfor.config.models import KINDS, Settings, Trail, part_at, store_keys
 from keepfor.config.sections import keys_of
 
-_KINDS = " or ".join(f"`kind: {kind}`" for kind in KINDS)
+*_OTHERS, _LAST = (f"`kind: {kind}`" for kind in KINDS)
+_KINDS = f"{', '.join(_OTHERS)} or {_LAST}"
 
 
 def judge(
@@ -47,12 +49,27 @@ def _tree(sections: Mapping[Dotted, Layer]) -> dict[str, object]:
 
 def _fault(found: ErrorDetails, sections: Mapping[Dotted, Layer], document: Document) -> Fault:
     path = _path(found)
-    value = sections.get(path[:-1], {}).get(path[-1])
+    value, within = _written(path, sections)
     what = _what(found, path, value, sections)
-    if value is not None:
+    if found["type"] == "missing":
+        path, within = path[:-1], within[:-1]
+    if value is None:
+        place = path if path in document.lines else path[:-1]
+        return Fault(where=document.place(place), what=what, line=document.line(place))
+    if not within:
         return Fault(where=value.where, what=what, line=value.line)
-    place = path if path in document.lines else path[:-1]
-    return Fault(where=document.place(place), what=what, line=document.lines[place])
+    if value.line == LAST_LINE:
+        # It stands in a variable or a preset, and only the way to it can be told.
+        return Fault(where=".".join((value.where, *within)), what=what)
+    return Fault(where=document.place(path), what=what, line=document.line(path))
+
+
+def _written(path: Dotted, sections: Mapping[Dotted, Layer]) -> tuple[Value | None, Dotted]:
+    """What was written for the setting that a path leads to, and the way on within it."""
+    for end in range(len(path)):
+        if value := sections.get(path[:end], {}).get(path[end]):
+            return value, path[end + 1 :]
+    return None, ()
 
 
 def _path(found: ErrorDetails) -> Dotted:
@@ -74,12 +91,18 @@ def _what(
     match found["type"]:
         case "extra_forbidden":
             return f"this key is unknown. {nearest(key, _known(path[:-1], sections))}"
-        case _ if value is not None and value.raw is None:
+        case _ if isinstance(found["input"], Unread):
+            return found["input"].what
+        case _ if found["input"] is None or (value is not None and value.raw is None):
             return "it has no value. Write one, or leave the key out."
         case "value_error":
             return str(context["error"])
-        case "missing":
+        case "missing" if value is None:
             return f"{key} is missing. Write a line `{key}:` below it."
+        case "missing":
+            return f"{key} is missing. Write it too, as `{key}: …`."
+        case "model_type":
+            return f"settings belong here. Known here: {', '.join(_known(path, sections))}."
         case "union_tag_not_found":
             return f"kind is missing. Write {_KINDS}, or name a preset."
         case "union_tag_invalid":
@@ -98,6 +121,8 @@ def _what(
 
 
 def _known(path: Dotted, sections: Mapping[Dotted, Layer]) -> list[str]:
-    if path[:1] == ("stores",):
-        return store_keys(sections[path]["kind"].raw)
-    return keys_of(Trail if path else Settings)
+    if path[:1] != ("stores",):
+        return keys_of(Trail if path else Settings)
+    kind = sections[path[:2]]["kind"].raw
+    part = part_at(kind, path[2:])
+    return list(part.model_fields) if part else store_keys(kind)

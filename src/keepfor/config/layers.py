@@ -12,10 +12,10 @@ import msgspec
 
 from keepfor import presets
 from keepfor.config import environment
-from keepfor.config.document import Document, Dotted, scalar
+from keepfor.config.document import Document, Dotted, flow, scalar
 from keepfor.config.faults import LAST_LINE, Fault, closest, nearest
-from keepfor.config.fields import PlaceText
-from keepfor.config.models import Settings, Trail, is_path, store_keys
+from keepfor.config.fields import PlaceText, Unread
+from keepfor.config.models import Settings, Trail, is_placed, is_structured, store_keys
 from keepfor.config.paths import state_folder
 from keepfor.config.sections import STAND_INS, keys_of
 
@@ -117,7 +117,7 @@ def _written(
     document = around.document
     in_file = {
         key: Value(
-            raw=_placed(raw, around.file.parent, around) if is_path(key) else raw,
+            raw=_placed(raw, around.file.parent, around) if is_placed(key) else raw,
             source=document.source((*path, key)),
             where=document.place((*path, key)),
             line=document.lines[*path, key],
@@ -149,11 +149,11 @@ def _preset(
     preset = presets.load(name)
     values = {
         key: Value(
-            raw=_read(key, text, around.file.parent, around),
+            raw=_given(key, said, around),
             source=f"preset {name}",
             where=f"preset {name}: {'.'.join((*path, key))}",
         )
-        for key, text in preset.store.items()
+        for key, said in preset.store.items()
     }
     product = {
         key: _from_variable(variable, key, around.environ[variable], around)
@@ -200,7 +200,27 @@ def _from_variable(variable: str, key: str, text: str, around: Surroundings) -> 
 
 def _read(key: str, text: str, base: Path, around: Surroundings) -> object:
     """What stands in text alone, as plain words in the file would be read."""
-    return _placed(text, base, around) if is_path(key) else scalar(text)
+    if is_placed(key):
+        return _placed(text, base, around)
+    if not is_structured(key):
+        return scalar(text)
+    try:
+        return flow(text)
+    except ValueError as error:
+        return Unread(what=str(error))
+
+
+def _given(key: str, said: object, around: Surroundings) -> object:
+    """What a preset gives, of which every word is text."""
+    match said:
+        case str():
+            return _read(key, said, around.file.parent, around)
+        case list():
+            return [_given("", item, around) for item in said]
+        case dict():
+            return {name: _given("", item, around) for name, item in said.items()}
+        case _:
+            return said
 
 
 def _placed(raw: object, base: Path, around: Surroundings) -> object:

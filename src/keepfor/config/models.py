@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
 
 from keepfor.config.fields import (
     AnyPath,
@@ -35,6 +36,8 @@ from keepfor.config.sections import (
     refuse_a_floor_above,
     says_nothing,
 )
+from keepfor.config.tables import Part, Table
+from keepfor.config.urls import DatabaseUrl
 from keepfor.policy.rules import Policy, keep_for
 from keepfor.sizes import format_size
 from keepfor.times import format_duration
@@ -222,8 +225,8 @@ class Runs(StoreSection):
 
 
 #: A new kind of store is a class like these, named in the next two lines.
-KINDS: dict[str, type[Section]] = {"ledger": Ledger, "runs": Runs}
-Store = Annotated[Ledger | Runs, Field(discriminator="kind")]
+KINDS: dict[str, type[Section]] = {"ledger": Ledger, "runs": Runs, "table": Table}
+Store = Annotated[Ledger | Runs | Table, Field(discriminator="kind")]
 
 
 class Trail(Section):
@@ -261,10 +264,36 @@ def store_keys(kind: object) -> list[str]:
     return list(dict.fromkeys(key for section in sections for key in keys_of(section)))
 
 
-def is_path(key: str) -> bool:
-    """Whether a setting of that name, in any section, is a path."""
+def is_placed(key: str) -> bool:
+    """Whether a setting of that name, in any section, is a path or an address."""
+    return any(field.annotation in (Path, DatabaseUrl) for field in _fields(key))
+
+
+def is_structured(key: str) -> bool:
+    """Whether a setting of that name, in any section, can be a list or hold settings of its own."""
+    return any(part_of(field) or get_origin(field.annotation) is tuple for field in _fields(key))
+
+
+def part_at(kind: object, path: Sequence[str]) -> type[Part] | None:
+    """What is found within the setting of a store: `rules`, `0` leads to a rule of a table."""
+    section: type[BaseModel] | None = KINDS.get(kind) if isinstance(kind, str) else None
+    part = None
+    for key in path:
+        if key.isdecimal():
+            continue
+        if section is None or key not in section.model_fields:
+            return None
+        section = part = part_of(section.model_fields[key])
+    return part
+
+
+def part_of(field: FieldInfo) -> type[Part] | None:
+    """The settings that a setting holds, if it holds any."""
+    candidates = [field.annotation, *get_args(field.annotation)]
+    found = (each for each in candidates if isinstance(each, type) and issubclass(each, Part))
+    return next(found, None)
+
+
+def _fields(key: str) -> Iterator[FieldInfo]:
     sections: list[type[Section]] = [Settings, *KINDS.values()]
-    return any(
-        key in section.model_fields and section.model_fields[key].annotation is Path
-        for section in sections
-    )
+    return (each.model_fields[key] for each in sections if key in each.model_fields)

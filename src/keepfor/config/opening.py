@@ -5,19 +5,30 @@ Apart from the rest of the configuration, which tells what is meant and touches 
 
 from __future__ import annotations
 
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from keepfor.config.loading import Config
 from keepfor.config.models import Runs
+from keepfor.config.tables import Dependent, Table
 from keepfor.stores.ledger import LedgerStore, ledger_at
 from keepfor.stores.rows import RowFormat
 from keepfor.stores.runs import RunStore, runs_at
 from keepfor.times import load_timezone
 from keepfor.trail import Trail
 
+if TYPE_CHECKING:
+    from keepfor.stores import table
+    from keepfor.stores.table import TableStore
 
-def open_store(config: Config, name: str) -> LedgerStore | RunStore:
+
+def open_store(config: Config, name: str) -> LedgerStore | RunStore | TableStore:
     """The store of that name. It is not touched, and need not be there yet."""
     store = config.stores[name]
     zone = load_timezone(store.timezone)
+    if isinstance(store, Table):
+        return _open_table(store, zone, config.state_dir)
     if isinstance(store, Runs):
         return runs_at(store.path, time=store.time, unit=store.unit, zone=zone, grace=store.grace)
     form = RowFormat(field=store.time, unit=store.unit, zone=zone)
@@ -27,3 +38,32 @@ def open_store(config: Config, name: str) -> LedgerStore | RunStore:
 def open_trail(config: Config) -> Trail:
     """Where sweeps under this configuration are recorded."""
     return Trail(path=str(config.state_dir / "trail.jsonl"), keep_for=config.trail.keep_for)
+
+
+def _open_table(store: Table, zone: tzinfo, folder: Path) -> TableStore:
+    # It brings SQLAlchemy along, which who has no table need not wait for.
+    from keepfor.stores.table import Record, table_at
+
+    record = None
+    if said := store.record_sweeps:
+        record = Record(type=said.type, payload=said.payload, when=said.when)
+    return table_at(
+        store.url.reveal(),
+        table=store.table,
+        key=store.key,
+        time=store.time,
+        type=store.type,
+        unit=store.unit,
+        zone=zone,
+        dependents=tuple(map(_dependent, store.dependents)),
+        orphans=store.orphans,
+        record=record,
+        folder=folder,
+    )
+
+
+def _dependent(said: Dependent) -> table.Dependent:
+    from keepfor.stores.table import Dependent
+
+    below = tuple(map(_dependent, said.dependents))
+    return Dependent(table=said.table, columns=said.column, key=said.key, dependents=below)

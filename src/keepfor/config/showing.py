@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import msgspec
 
+from keepfor.config.document import scalar
 from keepfor.config.loading import Config
 from keepfor.config.models import Settings
+
+#: Words that mean themselves in any place of a line of YAML.
+_BARE = re.compile(r"\w[\w./-]*", re.ASCII)
 
 INIT = """\
 # keepfor holds each store below to how long it may keep what it holds.
@@ -43,9 +49,29 @@ stores:
   #   time: name                # or mtime, or the field of an entry that holds a run's time
   #   grace: 1h                 # how long after its last change a run counts as being written
 
+  # The rows of a database's table, SQLite or PostgreSQL, with what hangs on them:
+  # audit:
+  #   kind: table
+  #   url: sqlite:///app.sqlite3    # or postgresql://app:${DB_PASSWORD}@host/app
+  #   table: audit_log
+  #   key: id                   # a list, if it takes several columns; its primary key if left out
+  #   time: ts
+  #   type: event_type          # so that rules can name a type
+  #   keep_for: 90d
+  #   rules:
+  #     - {type: policy.denied, name: denials, keep_for: 365d}
+  #     - {type: debug, max_age: 7d}
+  #     - {type: consent.given, action: keep}
+  #   dependents:
+  #     - {table: semantic_chunks, column: audit_log_id}
+  #   orphans: keep             # or delete: what hangs on rows that are gone already
+  #   record_sweeps: {type: memory.retention_sweep, payload: payload, when: always}
+
   # A known product needs no more than its name; any key beside it overrides the preset.
   # agentm:
   #   preset: agentm
+  # caesar:
+  #   preset: caesar
 
 # trail:
 #   keep_for: 90d               # how long the record of what was done is kept
@@ -59,7 +85,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     Parameters:
         key: its dotted path.
-        value: as keepfor.yaml would say it; None where there is nothing to say.
+        value: as keepfor.yaml would say it, lists and what holds settings of its own in one line;
+            None where there is nothing to say.
         source: where it came from.
     """
 
@@ -76,17 +103,34 @@ def show(config: Config) -> list[Row]:
     sections["trail."] = config.trail.model_dump(mode="json")
     sections[""] = {"state_dir": str(config.state_dir)}
     return [
-        Row(key=f"{prefix}{key}", value=value, source=config.sources[f"{prefix}{key}"])
+        Row(key=f"{prefix}{key}", value=_shown(value), source=config.sources[f"{prefix}{key}"])
         for prefix, section in sections.items()
         for key, value in section.items()
     ]
+
+
+def flow(value: object) -> str:
+    """A value in one line, as keepfor.yaml or a variable could say it."""
+    match value:
+        case dict():
+            return f"{{{', '.join(f'{key}: {flow(item)}' for key, item in value.items())}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(flow, value))}]"
+        case str() if _BARE.fullmatch(value) and scalar(value) == value:
+            return value
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def _shown(value: Any) -> str | int | float | None:
+    return flow(value) if isinstance(value, dict | list | tuple) else value
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of keepfor.yaml, by which an editor can check one."""
     found = Settings.model_json_schema()
     for section in (found, *found["$defs"].values()):
-        for setting in section["properties"].values():
+        for setting in section.get("properties", {}).values():
             # No default is an absence, and `null` would be an unknown value.
             if setting.get("default", ...) is None:
                 del setting["default"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -19,6 +19,9 @@ from keepfor.stores import files, leases, replace
 from keepfor.stores.ledger import LedgerStore
 from keepfor.stores.runs import RunStore
 from keepfor.times import format_duration
+
+if TYPE_CHECKING:
+    from keepfor.stores.table import TableStore
 
 
 class Leftover(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,13 +42,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Something about a store that a person should see to.
 
     Parameters:
-        problem: what kind it is; `held` and `unbounded` are none that `keepfor check` fails for.
+        problem: what kind it is; `keepfor check` fails for none of `held`, `missing`, `orphans`
+            and `unbounded`.
         exit_code: what `keepfor check` exits with because of it.
         what: what is the matter.
         fix: what to do now.
     """
 
-    problem: Literal["trap", "lag", "breaker", "leftover", "held", "missing", "unbounded"]
+    problem: Literal[
+        "trap", "lag", "breaker", "leftover", "held", "missing", "orphans", "unbounded"
+    ]
     exit_code: int
     what: str
     fix: str
@@ -67,7 +73,7 @@ def degraded(store: Store) -> str | None:
     return store.degraded
 
 
-def leftovers(store: LedgerStore | RunStore) -> list[Leftover]:
+def leftovers(store: LedgerStore | RunStore | TableStore) -> list[Leftover]:
     """What earlier sweeps left beside a ledger or in a directory; reads only."""
     found = []
     # Where the folder cannot be read, the store's own errors say so.
@@ -77,9 +83,10 @@ def leftovers(store: LedgerStore | RunStore) -> list[Leftover]:
                 Leftover(path=path, bytes=os.lstat(path).st_size, held=False)
                 for path in store.leftovers()
             ]
-        for old in replace.leftovers(store.path):
-            with suppress(OSError):
-                found.append(_leftover(old, store.path))
+        if isinstance(store, LedgerStore):
+            for old in replace.leftovers(store.path):
+                with suppress(OSError):
+                    found.append(_leftover(old, store.path))
     return found
 
 
@@ -115,10 +122,12 @@ def findings(
                 f"`keepfor apply {name} --force`.",
             )
         )
-    if not os.path.isdir(store.folder):
+    if store.folder is not None and not os.path.isdir(store.folder):
         what = f"nothing is there yet, not even its folder {store.folder}."
         fix = f"See that the {store.LIES_AT} is right; {store.MAKES_FOLDER}."
         found.append(Finding(problem="missing", exit_code=0, what=what, fix=fix))
+    if plan.survey.orphans and store.keeps_orphans:
+        found.append(_of_orphans(plan.survey.orphans))
     if slow := store.degraded:
         fix = "Give it `max_count` or `keep_for`, or clear it by hand."
         found.append(Finding(problem="unbounded", exit_code=0, what=slow, fix=fix))
@@ -161,6 +170,16 @@ def _of_aside(name: str, old: Leftover) -> Finding:
         exit_code=1,
         what=f"a sweep was killed while it removed a run, which is aside as {old.path}.",
         fix=f"Run `keepfor apply {name}`, which puts it back where its name is free.",
+    )
+
+
+def _of_orphans(orphans: Mapping[str, int]) -> Finding:
+    counts = ", ".join(f"{count} of {table}" for table, count in orphans.items())
+    return Finding(
+        problem="orphans",
+        exit_code=0,
+        what=f"rows of other tables hang on rows that are gone: {counts}.",
+        fix="Write `orphans: delete`, and the next sweep removes them too.",
     )
 
 

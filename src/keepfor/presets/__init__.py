@@ -17,11 +17,11 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a product.
 
     Parameters:
-        store: the settings of its store, as keepfor.yaml would give them.
+        store: the settings of its store, as keepfor.yaml would give them; each word is text.
         environment: the variables that the product itself honours, and the setting each one moves.
     """
 
-    store: Mapping[str, str]
+    store: Mapping[str, object]
     environment: Mapping[str, str] = {}
 
 
