@@ -118,8 +118,8 @@ class SweepStopped(StoreError):
 
 
 class WrongTimes(StoreError):
-    """{path}: {count} rows have a time in {column!r} that is not {shape}, such as {sample} in the
-    row {key}. Times of two shapes cannot be compared, so nothing was deleted. {fix}"""
+    """{path}: {count} rows have a time in {column!r} that is not {shape}, such as {sample}. Times of
+    two shapes cannot be compared, so nothing was deleted. The keys of such rows: {keys}. {fix}"""
 
 
 class AlreadyRunning(KeepforError):

@@ -41,7 +41,10 @@ class Database(Protocol):
         """What a person should know of how it lies there."""
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """A connection that sees one state of the database, and changes nothing of it."""
+        """A connection that changes nothing of the database, and keeps nobody from writing.
+
+        It sees one state of it wherever that does not keep anybody waiting.
+        """
 
     def writing(self) -> AbstractContextManager[Connection]:
         """A connection to delete by; each change to be made in a `transaction`."""

@@ -96,7 +96,10 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
         how = self._how_to_read()
         with self._connected("&".join(("mode=ro", *how))) as connection:
             driver = _driver(connection)
-            driver.execute("BEGIN")
+            if how or _pragma(driver, "journal_mode") == "wal":
+                driver.execute("BEGIN")
+            # With a rollback journal nobody could commit until it ended, so there each question
+            # sees its own moment.
             driver.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
             try:
                 yield connection
@@ -172,7 +175,10 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
             yield
 
     def identity(self, connection: Connection, table: str) -> str:
-        """See `Database.identity`. It stays when rows or indexes come and go."""
+        """See `Database.identity`. It stays when rows or indexes come and go.
+
+        A table that was made anew by the same words may get the same place, and only its rows tell.
+        """
         query = (
             "SELECT rowid, rootpage, sql FROM sqlite_master "
             "WHERE type = 'table' AND name = ? COLLATE NOCASE"
@@ -228,7 +234,8 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
             if _pragma(driver, "auto_vacuum") == 2:
                 left = None
                 while (free := _pragma(driver, "freelist_count")) and free != left:
-                    driver.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
+                    # By `execute`, Python's driver would take the first step of it only.
+                    driver.executescript(f"PRAGMA incremental_vacuum({_PAGES})")
                     left = free
             else:
                 self._check_room(2 * before.size)
