@@ -117,6 +117,18 @@ class SweepStopped(StoreError):
         return self.facts["done"]
 
 
+class SweepInterrupted(KeyboardInterrupt):
+    """Somebody interrupted a sweep between two of its transactions.
+
+    Parameters:
+        done: the survey of what was done until then.
+    """
+
+    def __init__(self, done: Any) -> None:
+        super().__init__()
+        self.done = done
+
+
 class WrongTimes(StoreError):
     """{path}: {count} rows have a time in {column!r} that is not {shape}, such as {sample}. Times of
     two shapes cannot be compared, so nothing was deleted. The keys of such rows: {keys}. {fix}"""

@@ -18,6 +18,7 @@ from keepfor.errors import (
     PlanSpent,
     PlanStale,
     StoreChanged,
+    SweepInterrupted,
     SweepStopped,
 )
 from keepfor.items import Decision, Extent, Outcome, Report, Survey, Tally, Terms
@@ -135,7 +136,7 @@ def prune(
         agreed = terms(policy, now, store.bounds)
         try:
             done = store.delete(_within(store.aim(agreed), reach), agreed, accept=accept)
-        except SweepStopped as stopped:
+        except (SweepStopped, SweepInterrupted) as stopped:
             _fill(report, stopped.done)
             raise
         if waits:
@@ -198,7 +199,7 @@ def _apply_rows(
     survey = _both(plan.survey, store.aim(agreed))
     try:
         done = store.delete(survey, agreed, progress, accept)
-    except SweepStopped as stopped:
+    except (SweepStopped, SweepInterrupted) as stopped:
         _fill(report, stopped.done)
         raise
     planned = plan.survey

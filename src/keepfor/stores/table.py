@@ -12,13 +12,13 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from keepfor.errors import StoreChanged, StoreError, SweepStopped
+from keepfor.errors import StoreChanged, StoreError, SweepInterrupted, SweepStopped
 from keepfor.items import Survey, TableExtent, Terms
 from keepfor.stores.base import Progress
 from keepfor.stores.sql.database import Database, database_at
 from keepfor.stores.sql.deleting import Pace, delete_rows, record
 from keepfor.stores.sql.layout import Dependent, Record, Spec
-from keepfor.stores.sql.look import Look
+from keepfor.stores.sql.look import Look, earlier
 
 __all__ = ["Dependent", "Record", "TableStore", "table_at"]
 
@@ -128,6 +128,7 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             parts = look.with_pins(survey.parts, terms)
             look.check_times(look.reaches(parts, look.within(extent)))
             planned = look.count_again(parts, terms, extent)
+            planned.cutoff = earlier(survey.cutoff, terms.cutoff)
             planned.orphans = planned.orphans if self.orphans == "delete" else {}
             acts = planned.applied or planned.orphans or self._leaves(planned)
             if acts and (accept is None or accept(planned)):
@@ -167,6 +168,8 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
                 planned=planned.applied,
             )
             done.bytes_after = self.database.footprint(look.connection).size
+        except KeyboardInterrupt as error:
+            raise SweepInterrupted(done) from error
         except Exception as error:
             if not done.applied and not done.orphans and isinstance(error, StoreError):
                 raise

@@ -70,11 +70,11 @@ class Look:
         floor = self._floor(terms.keep_last)
         cuts = [(cut.rule, cut.type, cut.cutoff) for cut in terms.by_type]
         parts = [
-            Part(rule=rule, type=type_, cutoff=_earlier(cutoff, floor))
+            Part(rule=rule, type=type_, cutoff=earlier(cutoff, floor))
             for rule, type_, cutoff in [*cuts, (terms.rule, None, terms.cutoff)]
         ]
         if terms.max_count is not None and (bound := self._bound(terms.max_count, parts)):
-            parts.append(Part(rule=CEILING, cutoff=_earlier(bound, floor)))
+            parts.append(Part(rule=CEILING, cutoff=earlier(bound, floor)))
         return parts
 
     def with_pins(self, parts: Sequence[Part], terms: Terms) -> list[Part]:
@@ -265,7 +265,8 @@ def part_name(part: Part) -> str:
     return part.rule if part.type is None else f"{part.type}\0{part.rule}"
 
 
-def _earlier(cutoff: datetime | None, floor: datetime | None) -> datetime | None:
+def earlier(cutoff: datetime | None, floor: datetime | None) -> datetime | None:
+    """The cutoff, but not beyond a floor; None where nothing is expired at all."""
     if floor == _BOTTOM:
         return None
     return min(cutoff, floor) if cutoff and floor else cutoff
