@@ -21,14 +21,13 @@ from sqlalchemy.sql import ColumnElement
 from keepfor.times import UNITS, Instant, Known, Unknown, parse_instant
 
 Column = ColumnElement[Any]
-_Number = int | float | Decimal
+_Form = tuple[str, str]
 
 #: No program that remembers wrote anything older, and a number would be in another unit.
 _FIRST, _LAST = datetime(1971, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 #: A number that would mean a later year is in another unit.
 _LAST_LIKELY_YEAR = 2200
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
-_EXAMPLE = datetime(2026, 7, 26, 12, tzinfo=UTC)
 
 #: Only the days that there are; for `re` and for PostgreSQL alike.
 _DAY = (
@@ -41,9 +40,7 @@ _CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]{1,9})?"
 _ENDINGS = {"": "", "Z": "Z", "offset": "(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])"}
 #: What all text of a form matches, by its separator and its ending.
 _FORMS = {("", ""): _DAY} | {
-    (separator, ending): f"{_DAY}{separator}{_CLOCK}{pattern}"
-    for separator in " T"
-    for ending, pattern in _ENDINGS.items()
+    (sep, end): f"{_DAY}{sep}{_CLOCK}{last}" for sep in " T" for end, last in _ENDINGS.items()
 }
 
 #: PostgreSQL's types for times, by the names that it gives them itself.
@@ -56,8 +53,6 @@ _WHOLE = ("bigint", "integer", "smallint")
 #: `real` is not among them: it tells the seconds of today in steps of two minutes.
 _NUMBERS = (*_WHOLE, "numeric", "double precision")
 _TEXTS = ("text", "character varying", "varchar")
-
-
 #: What SQLAlchemy and SQLite itself write into a column of that type.
 _WRITTEN = dict.fromkeys(("datetime", "timestamp"), "2026-07-26 12:00:00.000000")
 _WRITTEN["date"] = "2026-07-26"
@@ -97,8 +92,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     def edges(self, cutoff: datetime) -> tuple[object, object]:
         """Two values: below the first all is older than the cutoff, from the second on nothing is.
 
-        They are equal where SQL compares exactly; otherwise the rows between them are few, and to
-        be judged by `instant`.
+        They are equal where SQL compares exactly; else the few rows between are for `instant`.
         """
         return cutoff, cutoff
 
@@ -107,10 +101,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         return false()
 
     def fits(self, column: Column) -> ColumnElement[bool]:  # noqa: ARG002
-        """The condition that a value, which is not NULL, is a plausible one of this very shape.
-
-        `instant` can read every such value. The condition itself is never NULL.
-        """
+        """The condition that a value that is not NULL is a plausible one of this very shape."""
         return false()
 
     def write(self, instant: datetime) -> object:  # noqa: ARG002
@@ -124,9 +115,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextShape(Shape, frozen=True, kw_only=True):
-    """Text that begins with year, month and day.
-
-    Times with and without a fraction of a second, of any length, are of one shape.
+    """Text that begins with year, month and day; fractions of a second may be there or not.
 
     Parameters:
         dialect: `sqlite` or `postgresql`.
@@ -144,22 +133,21 @@ class TextShape(Shape, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        end, zone = "" if self.separator else ", the end of that day", f" in {self.zone}"
-        meanings = {"": f"{end}{zone}", "Z": "", "offset": ", each with its own offset"}
-        return f"text such as {self.write(_EXAMPLE)}{meanings[self.ending]}"
+        naive = f" in {self.zone}" if self.separator else f", the end of that day in {self.zone}"
+        more = {"": naive, "Z": "", "offset": ", each with its own offset"}[self.ending]
+        return f"text such as {self.write(datetime(2026, 7, 26, 12, tzinfo=UTC))}{more}"
 
     def instant(self, value: object) -> Instant:
         return _instant(value, self.zone)
 
     def edges(self, cutoff: datetime) -> tuple[object, object]:
-        if not self.ending:
-            sure, maybe = _local(cutoff, self.zone)
-        else:
-            # No offset reaches a whole day; and within one second the endings stand in the way of
-            # the fractions: `00.5Z` comes before `00Z`.
-            reach = timedelta(days=self.ending == "offset")
-            whole, second = cutoff.replace(microsecond=0), timedelta(seconds=cutoff.microsecond > 0)
-            sure, maybe = _later(whole, -reach), _later(whole, reach + second)
+        sure, maybe = _local(cutoff, self.zone)
+        if self.ending:
+            # No offset reaches a whole day. Within one second the endings stand in the way of the
+            # fractions: `00.5Z` comes before `00Z`.
+            reach, whole = timedelta(days=self.ending == "offset"), cutoff.replace(microsecond=0)
+            sure = _later(whole, -reach)
+            maybe = _later(whole, reach + timedelta(seconds=whole < cutoff))
         return self._edge(sure), self._edge(maybe)
 
     def older(self, column: Column, edge: object) -> ColumnElement[bool]:
@@ -173,11 +161,12 @@ class TextShape(Shape, frozen=True, kw_only=True):
         # SQLite has no regular expressions. What its `julianday` can read, and has its dashes and
         # colons in the right places, is a time; but it takes a 31st of June, and an hour 24.
         day, hour = func.substr(column, 1, 10), func.substr(column, 12, 2)
+        globs = self._globs() if self.separator else ["????-??-??"]
         return and_(
             func.typeof(column) == "text",
             recent,
             func.julianday(column).is_not(None),
-            or_(*(column.op("GLOB")(glob) for glob in self._globs())),
+            or_(*(column.op("GLOB")(glob) for glob in globs)),
             or_(func.substr(column, 9, 2) < "29", func.date(day, "+0 days") == day),
             hour < "24",
             # All of these take a NUL for the end of the text.
@@ -196,13 +185,10 @@ class TextShape(Shape, frozen=True, kw_only=True):
         if not self.separator:
             return moment.date().isoformat()
         # With zeros at its end it would be above the same instant written without them.
-        whole = moment.isoformat(self.separator, "seconds")
-        return f"{whole}.{moment.microsecond:06d}".rstrip("0") if moment.microsecond else whole
+        text = moment.isoformat(self.separator)
+        return text.rstrip("0") if moment.microsecond else text
 
     def _globs(self) -> Iterator[str]:
-        if not self.separator:
-            yield "????-??-??"
-            return
         # The likely one first: it spares the others.
         for digits in sorted(range(10), key=lambda digits: digits != self.digits):
             fraction = "." + "[0-9]" * digits if digits else ""
@@ -335,12 +321,12 @@ def detect(
             why = f"The time column's type is {declared}, whose times SQL cannot compare."
             raise NoShape(why, "Name a column that holds times, whole or double numbers, or text.")
     if not samples:
-        if dialect == "sqlite" and kind in _WRITTEN:
-            samples = [_WRITTEN[kind]]
-        elif unit and kind not in _TEXTS:
+        if unit and kind not in _TEXTS:
             samples = [UNITS[unit] * 10**9]
-        else:
+        elif dialect == "postgresql" or kind not in _WRITTEN:
             return Shape()
+        else:
+            samples = [_WRITTEN[kind]]
     forms = [*_FORMS, *(("number", each) for each in ([unit] if unit else UNITS))]
     # Of forms that equally many samples have, the first is the strictest.
     have = {form: [_has(sample, form, unit is None) for sample in samples] for form in forms}
@@ -348,47 +334,34 @@ def detect(
     mine = [sample for sample, has in zip(samples, have[form], strict=True) if has]
     shape = _shape(dialect, kind, form, mine, zone) if mine else None
     if shape is None or len(mine) < len(samples):
-        raise _no_shape(shape, samples, [at for at, has in enumerate(have[form]) if not has])
+        odd = [at for at, has in enumerate(have[form]) if not has]
+        such = ", ".join(f"{samples[at]!r:.40}" for at in odd[:3])
+        most = shape.name if shape else ""
+        what = f"which is not {most}, as others are" if most else "which is no plausible time"
+        fix = "Mend those rows, or set `unit:` (s, ms, us or ns) if they count since 1970."
+        raise NoShape(f"The time column holds {such}, {what}.", fix, most, odd)
     return shape
 
 
-def _has(value: object, form: tuple[str, str], likely: bool) -> bool:
-    """Whether a value is a plausible one of that form; a number's year must be likely, too."""
-    first, second = form
-    if isinstance(value, str):
-        recent = first != "number" and value >= str(_FIRST.year)
-        return recent and re.fullmatch(_FORMS[form], value) is not None
-    if first != "number" or isinstance(value, bool) or not isinstance(value, _Number):
+def _has(value: object, form: _Form, likely: bool) -> bool:
+    """Whether a value is a plausible one of that form; if asked for, a number of a likely year."""
+    if form in _FORMS:
+        recent = isinstance(value, str) and value >= str(_FIRST.year)
+        return recent and re.fullmatch(_FORMS[form], str(value)) is not None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return False
-    instant = _instant(value, UTC, second)
+    instant = _instant(value, UTC, form[1])
     return isinstance(instant, Known) and not (likely and instant.instant.year > _LAST_LIKELY_YEAR)
 
 
-def _shape(
-    dialect: str, kind: str, form: tuple[str, str], samples: Sequence[object], zone: tzinfo
-) -> Shape:
+def _shape(dialect: str, kind: str, form: _Form, mine: Sequence[object], zone: tzinfo) -> Shape:
     """The shape of samples that all have one form."""
-    first, second = form
-    if first == "number":
-        integers = all(isinstance(sample, int) for sample in samples)
-        whole = integers if dialect == "sqlite" else kind in _WHOLE
-        return NumberShape(dialect=dialect, unit=second, whole=whole)
-    digits = max(len("".join(re.findall("[.]([0-9]*)", str(sample)))) for sample in samples)
-    return TextShape(
-        dialect=dialect, separator=first, ending=second, digits=min(digits, 6), zone=zone
-    )
-
-
-def _no_shape(shape: Shape | None, samples: Sequence[object], odd: Sequence[int]) -> NoShape:
-    values = [samples[at] for at in odd]
-    such = ", ".join(f"{value!r:.40}" for value in values[:3])
-    fix = "Mend those rows, or name another column."
-    if any(isinstance(value, _Number) for value in values):
-        fix = "Set `unit:` (s, ms, us or ns) to what its numbers count since 1970, or mend them."
-    if shape is None:
-        return NoShape(f"The time column holds {such}, which is no plausible time.", fix, "", odd)
-    why = f"The time column holds {such} among {shape.name}, and no two shapes can be compared."
-    return NoShape(why, fix, shape.name, odd)
+    if form not in _FORMS:
+        whole = kind in _WHOLE if dialect == "postgresql" else {int}.issuperset(map(type, mine))
+        return NumberShape(dialect=dialect, unit=form[1], whole=whole)
+    digits = min(6, max(len("".join(re.findall("[.]([0-9]*)", str(each)))) for each in mine))
+    sep, end = form
+    return TextShape(dialect=dialect, separator=sep, ending=end, digits=digits, zone=zone)
 
 
 def _instant(value: object, zone: tzinfo, unit: str | None = None) -> Instant:
@@ -402,8 +375,7 @@ def _instant(value: object, zone: tzinfo, unit: str | None = None) -> Instant:
 def _local(cutoff: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
     """The earliest and the latest that clocks, as they go around the cutoff, might show at it.
 
-    They differ for a day around a change of the clocks: the order of local times is not quite that
-    of time then.
+    They differ for a day around a change, when the order of local times is not that of time.
     """
     near = [_later(cutoff, timedelta(hours=hours)) for hours in range(-25, 26)]
     clocks = [each.replace(tzinfo=zone, fold=fold) for each in near for fold in (0, 1)]
@@ -424,5 +396,4 @@ def _bound(value: object) -> Column:
     """A value with its type: left to itself, PostgreSQL might take it for one of another."""
     if isinstance(value, datetime):
         return bindparam(None, value, sql.DateTime(timezone=value.tzinfo is not None))
-    kinds = {str: sql.Text, int: sql.BigInteger, date: sql.Date}
-    return bindparam(None, value, kinds[type(value)])
+    return bindparam(None, value, {str: sql.Text, int: sql.BigInteger, date: sql.Date}[type(value)])
