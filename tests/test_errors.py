@@ -15,7 +15,7 @@ from keepfor import errors
 from keepfor.errors import KeepforError
 
 #: What the command line exits with: the table that `--help` shows.
-FAILED, USAGE, BREAKER, PLAN, UNCONFIRMED = 1, 2, 5, 6, 7
+FAILED, USAGE, PARTLY, BREAKER, PLAN, UNCONFIRMED = 1, 2, 3, 5, 6, 7
 EXIT_CODES = {
     "KeepforError": FAILED,
     "ConfigError": USAGE,
@@ -34,9 +34,11 @@ EXIT_CODES = {
     "PlanSpent": PLAN,
     "PlanStale": PLAN,
     "NotConfirmed": UNCONFIRMED,
+    "SweepStopped": PARTLY,
+    "WrongTimes": FAILED,
 }
-#: What 2, 5, 6 and 7 stand for; 0 is no error, and 3 and 4 are said by reports.
-MEANINGS = {FAILED, USAGE, BREAKER, PLAN, UNCONFIRMED}
+#: What 2, 3, 5, 6 and 7 stand for; 0 is no error, and 4 is said by `check`.
+MEANINGS = {FAILED, USAGE, PARTLY, BREAKER, PLAN, UNCONFIRMED}
 
 CLASSES = [
     found
