@@ -45,7 +45,7 @@ from keepfor.config.sections import (
     StoreSection,
     refuse_a_floor_above,
 )
-from keepfor.policy.rules import Policy, Rule, keep_for
+from keepfor.policy.rules import Policy, Rule, keep_for, keep_type
 from keepfor.times import format_duration
 
 #: The ways to say how long a type is kept.
@@ -100,13 +100,7 @@ class TypeRule(Part):
 
     def rules(self) -> tuple[Rule, ...]:
         """What it comes to: no later rule takes what it keeps."""
-        if self.age is None:
-            return (Rule(name=self.called, type=self.type, action="keep"),)
-        younger = f"{self.called} (younger)"
-        return (
-            Rule(name=self.called, type=self.type, max_age=self.age, action="delete"),
-            Rule(name=younger, type=self.type, action="keep"),
-        )
+        return keep_type(self.called, self.type, self.age)
 
     @model_validator(mode="after")
     def _says_when(self) -> TypeRule:
