@@ -219,26 +219,32 @@ def test_remains_of_a_crash_are_read_and_told_and_left(place: Path) -> None:
     assert lies(place.parent) == before
 
 
+@contextmanager
+def company() -> Iterator[None]:
+    """Another thread in this process, as any program has that a sweeper runs in."""
+    idle = threading.Event()
+    thread = threading.Thread(target=idle.wait)
+    thread.start()
+    try:
+        yield
+    finally:
+        idle.set()
+        thread.join()
+
+
 def test_reading_remains_never_keeps_the_program_itself_from_writing(place: Path) -> None:
     """Where other threads might open the database meanwhile, they can write to it."""
     database = make(place, "wal")
     killed(place, INSERT)
     before = lies(place.parent)
-    idle = threading.Event()
-    thread = threading.Thread(target=idle.wait)
-    thread.start()
-    try:
-        with database.reading() as connection:
-            assert count(connection) == 4
-            after = lies(place.parent)
-            for name in ("notes.sqlite3", "notes.sqlite3-wal"):
-                assert after[name] == before[name]
-            with closing(sqlite3.connect(place, isolation_level=None)) as host:
-                host.execute(INSERT)
-            assert count(connection) == 4
-    finally:
-        idle.set()
-        thread.join()
+    with company(), database.reading() as connection:
+        assert count(connection) == 4
+        after = lies(place.parent)
+        for name in ("notes.sqlite3", "notes.sqlite3-wal"):
+            assert after[name] == before[name]
+        with closing(sqlite3.connect(place, isolation_level=None)) as host:
+            host.execute(INSERT)
+        assert count(connection) == 4
     assert rows(place) == 5
 
 
@@ -248,8 +254,20 @@ def test_an_empty_log_left_behind_is_no_crash(place: Path) -> None:
     killed(place, INSERT, "PRAGMA wal_checkpoint(TRUNCATE)")
     before = lies(place.parent)
     assert before["notes.sqlite3-wal"][0] == b""
-    assert (counted(database), database.notes) == (4, [])
+    with company():
+        assert (counted(database), database.notes) == (4, [])
     assert lies(place.parent) == before
+
+
+def test_an_empty_log_of_a_program_at_work_is_heeded(place: Path) -> None:
+    """A program that has yet to write is at it all the same, and does not disturb the reader."""
+    database = make(place, "wal")
+    with other(place, "SELECT * FROM notes") as program:
+        assert Path(f"{place}-wal").stat().st_size == 0
+        with database.reading() as connection:
+            program.run(INSERT, "PRAGMA wal_checkpoint(PASSIVE)")
+            assert count(connection) == 3
+    assert counted(database) == 4
 
 
 def test_a_log_without_its_index_is_told(place: Path) -> None:
