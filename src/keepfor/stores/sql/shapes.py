@@ -154,7 +154,8 @@ class TextShape(Shape, frozen=True, kw_only=True):
         return self._bytewise(column) < _bound(edge)
 
     def fits(self, column: Column) -> ColumnElement[bool]:
-        recent = self._bytewise(column) >= _bound(str(_FIRST.year))
+        # With its dash, or SQLite would take it for a number in a column that prefers numbers.
+        recent = self._bytewise(column) >= _bound(f"{_FIRST.year}-")
         if self.dialect == "postgresql":
             pattern = _bound(f"^{_FORMS[self.separator, self.ending]}$")
             return and_(recent, self._bytewise(column).op("~")(pattern))
@@ -378,8 +379,7 @@ def _local(cutoff: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
     They differ for a day around a change, when the order of local times is not that of time.
     """
     near = [_later(cutoff, timedelta(hours=hours)) for hours in range(-25, 26)]
-    clocks = [each.replace(tzinfo=zone, fold=fold) for each in near for fold in (0, 1)]
-    offsets = [clock.utcoffset() or timedelta() for clock in clocks]
+    offsets = [each.replace(tzinfo=zone).utcoffset() or timedelta() for each in near]
     return _later(cutoff, min(offsets)), _later(cutoff, max(offsets))
 
 
