@@ -176,8 +176,9 @@ def test_the_order_of_a_language_changes_nothing() -> None:
     The statement is looked at, since the server of the tests knows no language.
     """
     shape = detect("postgresql", "TEXT", ["2026-07-26 12:00:00.5"], None, UTC)
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     for condition in (shape.older(TS, "2026-07-26 12:00:00.49"), shape.fits(TS)):
-        assert 't.ts COLLATE "C"' in str(condition.compile(dialect=postgresql.dialect()))
+        assert 't.ts COLLATE "C"' in str(condition.compile(dialect=dialect))
 
 
 #: 2026-07-26T12:00:00Z in seconds since 1970: 20,660 days and a half.
