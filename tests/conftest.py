@@ -17,6 +17,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# A server is shared by all tests of a process, so its fixtures cannot be those of one folder.
+pytest_plugins = ["tests.postgres"]
+
 # Before anything imports it, so that a promise that fails says what it compared.
 pytest.register_assert_rewrite("keepfor.testing.suite")
 
