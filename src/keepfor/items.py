@@ -187,9 +187,9 @@ class TableExtent(msgspec.Struct, frozen=True, kw_only=True, tag_field="of", tag
         highest: the highest key that was there, where the database itself hands out ever higher
             ones; rows above it came later.
         witness: a digest of the row that has this key, which tells that it was not given again.
-        keys: the file that holds the keys of all rows that would go, where keys do not grow.
+        keys: the file that holds the keys of all that would go, rows or orphans, and is not bounded
+            by the highest.
         keys_digest: a digest of that file.
-        orphans: by table, the highest key of an orphan that was seen.
     """
 
     identity: str
@@ -197,7 +197,6 @@ class TableExtent(msgspec.Struct, frozen=True, kw_only=True, tag_field="of", tag
     witness: str = ""
     keys: str | None = None
     keys_digest: str = ""
-    orphans: dict[str, int] = {}
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

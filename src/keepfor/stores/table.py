@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from keepfor.errors import StoreChanged, StoreError, SweepInterrupted, SweepStopped
 from keepfor.items import Survey, TableExtent, Terms
 from keepfor.stores.base import Progress
-from keepfor.stores.sql.database import Database, database_at
+from keepfor.stores.sql.database import Database, Footprint, database_at
 from keepfor.stores.sql.deleting import Pace, delete_rows, record
 from keepfor.stores.sql.layout import Dependent, Record, Spec
 from keepfor.stores.sql.look import Look, earlier
@@ -85,7 +85,7 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             look = self._look(connection)
             aimed = look.aim(terms)
             look.check_times(look.reaches(aimed))
-            extent = look.extent(aimed, self.folder / "keys")
+            extent = look.extent(aimed, self.folder / "keys", orphans=self._takes_orphans)
             seen = look.count(aimed, terms, look.within(extent))
             seen.extent = extent
             if progress:
@@ -98,7 +98,7 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             return Survey(cutoff=terms.cutoff)
         with self.database.reading() as connection:
             look = self._look(connection)
-            extent = look.extent(None, self.folder / "keys")
+            extent = look.extent(None, self.folder / "keys", orphans=self._takes_orphans)
             return Survey(parts=look.aim(terms), cutoff=terms.cutoff, extent=extent)
 
     def delete(
@@ -124,12 +124,14 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         # Not one look at a single state: it would keep writers waiting for as long as it takes.
         with self.database.writing() as connection:
             look = self._look(connection)
+            if look.layout.enforced:
+                connection.exec_driver_sql("PRAGMA foreign_keys = ON")
             look.check_same(extent)
             parts = look.with_pins(survey.parts, terms)
             look.check_times(look.reaches(parts, look.within(extent)))
             planned = look.count_again(parts, terms, extent)
             planned.cutoff = earlier(survey.cutoff, terms.cutoff)
-            planned.orphans = planned.orphans if self.orphans == "delete" else {}
+            planned.orphans = planned.orphans if self._takes_orphans else {}
             acts = planned.applied or planned.orphans or self._leaves(planned)
             if acts and (accept is None or accept(planned)):
                 return self._delete(look, planned, extent, terms, progress)
@@ -137,8 +139,37 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         planned.expired = planned.over_ceiling = 0
         return planned
 
+    def footprint(self) -> Footprint:
+        """What its whole database takes up on disk.
+
+        Raises:
+            StoreError: when the database cannot be read.
+        """
+        with self.database.reading() as connection:
+            return self.database.footprint(connection)
+
+    def reclaim(self, wait: float = 0.0) -> tuple[Footprint, Footprint]:
+        """Give back to the system what its whole database no longer needs; no row goes.
+
+        Parameters:
+            wait: how long to wait for a sweep of the table that is at work, in seconds.
+
+        Returns:
+            What the database takes up before and after.
+
+        Raises:
+            StoreBusy: when a sweep does not end by then, or others are at the database.
+            StoreError: when there is no room for it, or it fails. The database is as it was then.
+        """
+        with self.locked(wait):
+            return self.database.reclaim()
+
     def _look(self, connection: Connection) -> Look:
         return Look(connection, self.database, self.spec, self.unit, self.zone)
+
+    @property
+    def _takes_orphans(self) -> bool:
+        return self.orphans == "delete"
 
     def _leaves(self, planned: Survey) -> Record | None:
         said = self.spec.record

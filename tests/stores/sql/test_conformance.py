@@ -21,8 +21,10 @@ _JAM = {
         "CREATE TRIGGER jam BEFORE DELETE ON notes BEGIN SELECT RAISE(ABORT, 'disk fails'); END",
     ),
     "postgresql": (
-        "CREATE FUNCTION jam() RETURNS trigger AS "
-        "$$ BEGIN RAISE EXCEPTION 'disk fails'; END $$ LANGUAGE plpgsql",
+        (
+            "CREATE FUNCTION jam() RETURNS trigger AS "
+            "$$ BEGIN RAISE EXCEPTION 'disk fails'; END $$ LANGUAGE plpgsql"
+        ),
         "CREATE TRIGGER jam BEFORE DELETE ON notes FOR EACH ROW EXECUTE FUNCTION jam()",
     ),
 }

@@ -131,7 +131,7 @@ def orphans(connection: Connection, layout: Layout) -> dict[str, int]:
     found: dict[str, int] = {}
     for link, lost in adrift(layout):
         found.setdefault(link.name, 0)
-        refers = link.columns[0].is_not(None)
+        refers = and_(*(each.is_not(None) for each in link.columns))
         for page in pages(connection, link.rows, link.columns, refers):
             query = select(func.count()).select_from(link.rows).where(page, lost)
             found[link.name] += int(connection.execute(query).scalar_one())

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, exists, func, insert, literal_column, select
+from sqlalchemy import Connection, Select, delete, exists, func, insert, literal_column, select
 from sqlalchemy.sql import ColumnElement
 
 from keepfor.errors import StoreError
@@ -31,18 +31,44 @@ _FIRST, _MOST = 200, 5000
 _PATIENCE = 10.0
 
 
+class Orphans(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of one dependent whose own row is not there.
+
+    Parameters:
+        number: tells the dependent from all others.
+        link: the dependent.
+        condition: that a row is one of them.
+        bounded: whether the condition leaves out those that may have come since a plan.
+    """
+
+    number: int
+    link: Link
+    condition: ColumnElement[bool]
+    bounded: bool
+
+    @property
+    def name(self) -> str:
+        """What their keys are called where they are kept on disk."""
+        return f"\0orphans {self.number}"
+
+    def query(self) -> Select[Any]:
+        """The keys that they refer to, in order."""
+        columns = self.link.columns
+        return select(*columns).where(self.condition).distinct().order_by(*columns)
+
+
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
     """What one transaction is to delete.
 
     Parameters:
         keys: of rows; or, of orphans, the keys that they refer to.
         reach: what the rows must meet still.
-        link: the table of the orphans, and the condition that they are orphans still.
+        orphans: what the orphans must be still.
     """
 
     keys: Sequence[Key]
     reach: Reach | None = None
-    link: tuple[Link, ColumnElement[bool]] | None = None
+    orphans: Orphans | None = None
 
 
 class Pace:
@@ -135,29 +161,58 @@ def batches_of_keys(
             start += size
 
 
+def orphans_of(layout: Layout, highest: int | None) -> list[Orphans]:
+    """The orphans that may go, by the tables they are in.
+
+    Parameters:
+        layout: the table's that they hang on.
+        highest: a missing row with a higher key may be still to come; None where no key tells.
+    """
+    found = []
+    for number, (link, lost) in enumerate(adrift(layout)):
+        bounded = highest is not None and link in layout.links
+        condition = lost & (link.columns[0] <= highest) if bounded else lost
+        found.append(Orphans(number=number, link=link, condition=condition, bounded=bounded))
+    return found
+
+
 def batches_of_orphans(
-    connection: Connection, layout: Layout, highest: int | None, pace: Pace
+    connection: Connection,
+    all_orphans: Sequence[Orphans],
+    seen: Callable[[], Iterable[tuple[str, list[Key]]]] | None,
+    pace: Pace,
 ) -> Iterator[Batch]:
     """Rows of other tables whose own row is not there, by the keys that they refer to.
 
     Parameters:
-        highest: a missing row with a higher key may be still to come.
+        all_orphans: where they are.
+        seen: the keys of those that a plan saw, for what is not bounded otherwise; None where all
+            that are there may go.
     """
-    for link, lost in adrift(layout):
-        condition = lost
-        if highest is not None and link in layout.links:
-            condition = lost & (link.columns[0] <= highest)
-        query = select(*link.columns).where(condition).distinct().order_by(*link.columns)
-        last: Key | None = None
-        while True:
-            size = pace.size
-            further = query.where(beyond(link.columns, last)) if last else query
-            keys = [tuple(row) for row in connection.execute(further.limit(size))]
-            if keys:
-                yield Batch(keys=keys, link=(link, condition))
-            if len(keys) < size:
-                break
-            last = keys[-1]
+    for orphans in all_orphans:
+        if orphans.bounded or seen is None:
+            yield from _orphans_there(connection, orphans, pace)
+            continue
+        for name, keys in seen():
+            start = 0
+            while name == orphans.name and start < len(keys):
+                size = pace.size
+                yield Batch(keys=keys[start : start + size], orphans=orphans)
+                start += size
+
+
+def _orphans_there(connection: Connection, orphans: Orphans, pace: Pace) -> Iterator[Batch]:
+    last: Key | None = None
+    while True:
+        size = pace.size
+        query = orphans.query()
+        further = query.where(beyond(orphans.link.columns, last)) if last else query
+        keys = [tuple(row) for row in connection.execute(further.limit(size))]
+        if keys:
+            yield Batch(keys=keys, orphans=orphans)
+        if len(keys) < size:
+            break
+        last = keys[-1]
 
 
 def record(
@@ -188,9 +243,9 @@ def record(
 def _delete(
     connection: Connection, layout: Layout, batch: Batch, picked: Gathered, counts: Survey
 ) -> None:
-    if batch.link:
-        link, lost = batch.link
-        condition = picked.among(link.columns) & lost
+    if batch.orphans:
+        link = batch.orphans.link
+        condition = picked.among(link.columns) & batch.orphans.condition
         _clear(connection, link, condition, 1, counts.orphans, counts)
         return
     assert batch.reach is not None
@@ -199,9 +254,12 @@ def _delete(
         return
     for link in layout.links:
         _clear(connection, link, still.among(link.columns), 2, counts.dependents, counts)
-    gone = _remove(connection, layout.rows, still.among(layout.key), counts)
+    condition = still.among(layout.key)
+    gone = _remove(connection, layout.rows, condition, counts)
     if gone != still.count:
         raise _odd(layout.rows.name, f"{gone} rows were deleted where {still.count} were meant")
+    if connection.execute(select(exists(select(*layout.key).where(condition)))).scalar_one():
+        raise _odd(layout.rows.name, "rows that were deleted are there still")
     counts.applied += gone
     if batch.reach.part.rule == "max_count":
         counts.over_ceiling += gone
@@ -241,7 +299,8 @@ def _remove(
     statement = delete(rows).where(condition)
     if connection.dialect.name != "postgresql":
         return connection.execute(statement).rowcount
-    size = func.pg_column_size(literal_column(f"{rows.name}.*")).label("size")
+    name = connection.dialect.identifier_preparer.quote(rows.name)
+    size = func.pg_column_size(literal_column(f"{name}.*")).label("size")
     gone = statement.returning(size).cte()
     query = select(func.count(), func.coalesce(func.sum(gone.c.size), 0))
     number, freed = connection.execute(query).one()

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import msgspec
 from sqlalchemy import (
@@ -18,6 +17,7 @@ from sqlalchemy import (
     Select,
     any_,
     bindparam,
+    cast,
     column,
     delete,
     func,
@@ -30,13 +30,12 @@ from sqlalchemy import (
 from sqlalchemy.sql import ColumnElement
 
 from keepfor.errors import StoreChanged
+from keepfor.stores.sql.catalogue import Declared
 
 Key = tuple[Any, ...]
 
 #: A plan whose keys nobody asked for in this time is not carried out any more, in seconds.
 _KEPT = 7 * 86_400
-
-_UUID = 1
 
 
 class Gathered(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,11 +98,16 @@ def _among_arrays(keys: Sequence[Key]) -> Any:
     arrays = [list(values) for values in zip(*keys, strict=True)]
 
     def among(columns: Sequence[ColumnElement[Any]]) -> ColumnElement[bool]:
-        binds: list[Any] = [bindparam(None, values) for values in arrays]
+        # The server would not know what an array of text holds, and all that the driver or a file
+        # has no type of its own for is text.
+        binds: list[Any] = [
+            cast(bindparam(None, values), Declared(f"{each.type.compile()}[]"))
+            for values, each in zip(arrays or [[]] * len(columns), columns, strict=True)
+        ]
         if len(columns) == 1:
             return columns[0] == any_(binds[0])
         names = [f"k{number}" for number in range(len(binds))]
-        rows = func.unnest(*binds).table_valued(*names)
+        rows = func.unnest(*binds).table_valued(*names).render_derived()
         return tuple_(*columns).in_(select(*rows.c))
 
     return among
@@ -121,7 +125,8 @@ def save(folder: Path, entries: Iterable[tuple[str, Sequence[Key]]]) -> tuple[st
     """
     folder.mkdir(parents=True, exist_ok=True)
     _forget(folder)
-    digest, encode = hashlib.sha256(), msgspec.msgpack.Encoder(enc_hook=_encoded).encode
+    # What has no form of its own there is text, which the database takes for what it is.
+    digest, encode = hashlib.sha256(), msgspec.msgpack.Encoder(enc_hook=str).encode
     descriptor, draft = tempfile.mkstemp(dir=folder, suffix=".draft")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -151,7 +156,7 @@ def load(path: str, digest: str) -> Iterator[tuple[str, list[Key]]]:
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise StoreChanged(path=path, why="these are not the keys that the plan saw")
             file.seek(0)
-            decode = msgspec.msgpack.Decoder(tuple[str, list[Any]], ext_hook=_decoded).decode
+            decode = msgspec.msgpack.Decoder(tuple[str, list[Any]]).decode
             while head := file.read(4):
                 name, keys = decode(file.read(int.from_bytes(head, "big")))
                 yield name, [tuple(key) for key in keys]
@@ -166,13 +171,3 @@ def _forget(folder: Path) -> None:
             with suppress(OSError):
                 if time.time() - entry.stat(follow_symlinks=False).st_mtime > _KEPT:
                     os.unlink(entry.path)
-
-
-def _encoded(value: object) -> object:
-    if isinstance(value, UUID):
-        return msgspec.msgpack.Ext(_UUID, value.bytes)
-    raise TypeError(f"a key holds {value!r}")
-
-
-def _decoded(code: int, data: memoryview) -> object:
-    return UUID(bytes=bytes(data)) if code == _UUID else bytes(data)

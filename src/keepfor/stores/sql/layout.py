@@ -11,12 +11,10 @@ from sqlalchemy import Connection, TableClause, column, inspect, table
 from sqlalchemy.engine.reflection import Inspector
 from sqlalchemy.schema import Column, CreateIndex, Index, MetaData, Table
 from sqlalchemy.sql import ColumnElement
-from sqlalchemy.types import NullType
 
 from keepfor.errors import StoreError
-
-#: What a database does by itself, and rightly, with a reference to a row that goes.
-_HARMLESS = ("SET NULL", "SET DEFAULT")
+from keepfor.stores.sql.catalogue import Declared, Reference, declared, folded, references_to, split
+from keepfor.stores.sql.database import Database
 
 
 class Dependent(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +97,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         type: the column that holds a row's type, if rules name types.
         indexed: whether the time column has an index.
         links: what hangs on its rows.
+        enforced: whether references have to be enforced, so that those let go that shall.
         notes: what would make it faster.
     """
 
@@ -110,6 +109,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     type: ColumnElement[Any] | None
     indexed: bool
     links: tuple[Link, ...]
+    enforced: bool
     notes: tuple[str, ...]
 
     @property
@@ -118,18 +118,18 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         return (self.time, *self.key) if self.indexed else self.key
 
 
-def lay_out(connection: Connection, spec: Spec, address: str) -> Layout:
+def lay_out(connection: Connection, spec: Spec, database: Database) -> Layout:
     """See how a table is laid out.
 
     Parameters:
         connection: where to look.
         spec: what is said of it.
-        address: the database's, for a message.
+        database: where it lies.
 
     Raises:
         StoreError: when what is said of it is not so.
     """
-    look = _Look(connection, address)
+    look = _Look(connection, database)
     columns = look.columns(spec.table)
     key = look.key(spec.table, spec.key)
     wanted = [spec.time, *([spec.type] if spec.type else [])]
@@ -137,7 +137,7 @@ def lay_out(connection: Connection, spec: Spec, address: str) -> Layout:
         wanted.append(spec.record.payload)
     look.check_columns(spec.table, wanted)
     links = tuple(look.link(spec.table, len(key), said) for said in spec.dependents)
-    look.check_references(spec.table, spec.dependents)
+    look.check_references(spec.table, key, spec.dependents)
     if spec.record:
         look.check_record(spec, key)
     clause = _clause(spec.table, columns)
@@ -151,9 +151,11 @@ def lay_out(connection: Connection, spec: Spec, address: str) -> Layout:
         type=clause.c[spec.type] if spec.type else None,
         indexed=indexed,
         links=links,
+        enforced=look.enforced,
         notes=(
             *([] if indexed else [look.advice(spec.table, (spec.time,))]),
             *look.slow_links(spec.dependents),
+            *look.slow,
         ),
     )
 
@@ -161,26 +163,25 @@ def lay_out(connection: Connection, spec: Spec, address: str) -> Layout:
 class _Look:
     """What a database says of itself, and the refusals of what is not so."""
 
-    def __init__(self, connection: Connection, address: str) -> None:
+    def __init__(self, connection: Connection, database: Database) -> None:
         self._inspector: Inspector = inspect(connection)
-        self._address = address
+        self._connection = connection
+        self._database = database
         self._dialect = connection.dialect
+        self.enforced = False
+        #: For each reference that the database has to look for in all of a table, what would help.
+        self.slow: list[str] = []
 
     def columns(self, name: str) -> dict[str, str]:
         """The columns of a table, with what each is said to hold."""
-        plain, schema = _split(name)
+        plain, schema = split(name)
         tables = self._inspector.get_table_names(schema)
         if plain not in tables:
             views = self._inspector.get_view_names(schema)
             if plain in views:
                 raise self._refusal(f"{name} is a view.", "Name the table whose rows it shows.")
             raise self._refusal(f"it has no table {name}.", _nearest(plain, tables))
-        return {
-            found["name"]: str(found["type"].compile(self._dialect))
-            if not isinstance(found["type"], NullType)
-            else ""
-            for found in self._inspector.get_columns(plain, schema)
-        }
+        return declared(self._connection, *self._place(name))
 
     def check_columns(self, name: str, wanted: Iterable[str]) -> None:
         """Refuse columns that the table does not have."""
@@ -192,7 +193,7 @@ class _Look:
 
     def key(self, name: str, said: tuple[str, ...]) -> tuple[str, ...]:
         """The columns of a table that tell its rows apart."""
-        plain, schema = _split(name)
+        plain, schema = split(name)
         primary = tuple(self._inspector.get_pk_constraint(plain, schema)["constrained_columns"])
         if not said:
             if not primary:
@@ -208,7 +209,11 @@ class _Look:
             found["column_names"]
             for found in (
                 *self._inspector.get_unique_constraints(plain, schema),
-                *(index for index in self._inspector.get_indexes(plain, schema) if index["unique"]),
+                *(
+                    index
+                    for index in self._inspector.get_indexes(plain, schema)
+                    if index["unique"] and not _is_partial(index)
+                ),
             )
         ]
         nullable = [
@@ -244,37 +249,91 @@ class _Look:
             links=tuple(self.link(said.table, len(key), below) for below in said.dependents),
         )
 
-    def check_references(self, name: str, dependents: Sequence[Dependent]) -> None:
-        """Refuse a table to which others refer that nobody named.
+    def check_references(
+        self,
+        name: str,
+        key: tuple[str, ...],
+        dependents: Sequence[Dependent],
+        above: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Refuse a table to which others refer in a way that nobody named.
 
         Their rows would be left pointing at nothing, or a database that enforces the reference
         would delete them unseen.
         """
-        plain, schema = _split(name)
-        listed = {_split(said.table)[0] for said in dependents}
-        for (_, other), keys in self._inspector.get_multi_foreign_keys(schema=schema).items():
-            for found in keys:
-                harmless = found.get("options", {}).get("ondelete", "").upper() in _HARMLESS
-                if found["referred_table"] == plain and other not in listed and not harmless:
-                    column_name = ", ".join(found["constrained_columns"])
+        here = (*above, self._place(name))
+        said = {(self._place(each.table), self._set(each.columns)): each for each in dependents}
+        for found in self._references(name):
+            other, columns = self._called(found), ", ".join(found.columns)
+            place = self._place(other)
+            listed = said.get((place, self._set(found.columns)))
+            refers = f"{other}.{columns} refers to {name}"
+            if listed is not None:
+                if self._pairs(listed.columns, key) != self._pairs(found.columns, found.to):
                     raise self._refusal(
-                        f"{other}.{column_name} refers to {name}, and nobody said what becomes "
-                        "of its rows.",
-                        f"Add it to `dependents`: {{table: {other}, column: {column_name}}}.",
+                        f"{refers} by {', '.join(found.to)}, and its key is {', '.join(key)}.",
+                        "Name the columns that it refers to as the `key`, in the same order.",
                     )
-        for said in dependents:
-            if said.dependents or said.key:
-                self.check_references(said.table, said.dependents)
+            elif found.lets_go:
+                self.enforced = self._dialect.name == "sqlite"
+                if not self.indexed(other, found.columns):
+                    self.slow.append(self.advice(other, found.columns))
+            elif place in here:
+                what = f"{refers}, so rows that stay could be left pointing at nothing."
+                raise self._refusal(what, "Declare that reference ON DELETE SET NULL.")
+            else:
+                raise self._refusal(
+                    f"{refers}, and nobody said what becomes of its rows.",
+                    f"Add it to `dependents`: {{table: {other}, column: {columns}}}.",
+                )
+        for each in dependents:
+            key = self.key(each.table, each.key) if each.dependents or each.key else ()
+            self.check_references(each.table, key, each.dependents, here)
+
+    def _place(self, name: str) -> tuple[str, str]:
+        """Schema and name of a table, as references tell them."""
+        plain, schema = split(name)
+        if self._dialect.name == "sqlite":
+            return "", self._fold([plain])[0]
+        return schema or self._inspector.default_schema_name or "", plain
+
+    def _called(self, found: Reference) -> str:
+        """What `dependents` would call the table that refers."""
+        if found.schema in ("", self._inspector.default_schema_name):
+            return found.table
+        return f"{found.schema}.{found.table}"
+
+    def _fold(self, names: Iterable[str]) -> list[str]:
+        return folded(self._dialect.name, names)
+
+    def _set(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset(self._fold(names))
+
+    def _pairs(self, columns: Sequence[str], to: Sequence[str]) -> set[tuple[str, str]]:
+        return set(zip(self._fold(columns), self._fold(to), strict=True))
+
+    def _references(self, name: str) -> Iterator[Reference]:
+        """The foreign keys that refer to a table, wherever they are."""
+        for found in references_to(self._connection, *self._place(name)):
+            # Without columns it refers to the primary key.
+            yield found if all(found.to) else found._replace(to=self.key(name, ()))
 
     def check_record(self, spec: Spec, key: tuple[str, ...]) -> None:
         """Refuse to leave a row where columns would be empty that must not be."""
-        record, (plain, schema) = spec.record, _split(spec.table)
+        record, (plain, schema) = spec.record, split(spec.table)
         assert record is not None
+        if spec.type is None:
+            what = f"nobody said which column of {spec.table} holds the type of a record."
+            raise self._refusal(what, "Name it in `type:`, or leave `record_sweeps` out.")
         filled = {spec.time, spec.type, record.payload}
         for found in self._inspector.get_columns(plain, schema):
-            free = found["nullable"] or found["default"] is not None or found.get("identity")
-            numbered = key == (found["name"],) and "INT" in str(found["type"]).upper()
-            if found["name"] not in filled and not free and not numbered:
+            by_itself = found["default"], found.get("identity"), found.get("computed")
+            if found["name"] in filled or found["nullable"] or any(by_itself):
+                continue
+            numbered = key == (found["name"],) and self._database.keys_grow(
+                self._connection, spec.table, found["name"]
+            )
+            if not numbered:
                 raise self._refusal(
                     f"a row of {spec.table} needs a {found['name']}, which `record_sweeps` cannot "
                     "tell.",
@@ -283,7 +342,7 @@ class _Look:
 
     def indexed(self, name: str, wanted: tuple[str, ...]) -> bool:
         """Whether an index begins with these columns."""
-        plain, schema = _split(name)
+        plain, schema = split(name)
         kept: list[Any] = [
             self._inspector.get_pk_constraint(plain, schema)["constrained_columns"],
             *(
@@ -294,7 +353,7 @@ class _Look:
                 found["column_names"]
                 for found in self._inspector.get_indexes(plain, schema)
                 # Of one with a condition nobody can tell what it leaves out.
-                if not any(key.endswith("_where") for key in found.get("dialect_options", {}))
+                if not _is_partial(found)
             ),
         ]
         return any(set(names[: len(wanted)]) == set(wanted) for names in kept)
@@ -308,25 +367,25 @@ class _Look:
 
     def advice(self, name: str, columns: tuple[str, ...]) -> str:
         """A statement for an index that is missing."""
-        plain, schema = _split(name)
+        plain, schema = split(name)
         made = Table(plain, MetaData(schema=schema), *(Column(each) for each in columns))
         index = Index(f"ix_{plain}_{'_'.join(columns)}", *made.columns)
         statement = str(CreateIndex(index).compile(dialect=self._dialect)).strip()
         return f"{name} has no index on {', '.join(columns)}, so it is read whole: {statement};"
 
     def _refusal(self, what: str, fix: str) -> StoreError:
-        return StoreError(path=self._address, what=what, fix=fix)
+        return StoreError(path=self._database.address, what=what, fix=fix)
 
 
-def _clause(name: str, columns: Iterable[str]) -> TableClause:
-    # Columns without types, so that what a driver gives is what is there.
-    plain, schema = _split(name)
-    return table(plain, *(column(each) for each in columns), schema=schema)
+def _clause(name: str, columns: dict[str, str]) -> TableClause:
+    plain, schema = split(name)
+    return table(
+        plain, *(column(name, Declared(type_)) for name, type_ in columns.items()), schema=schema
+    )
 
 
-def _split(name: str) -> tuple[str, str | None]:
-    schema, _, plain = name.rpartition(".")
-    return plain, schema or None
+def _is_partial(index: Any) -> bool:
+    return any(key.endswith("_where") for key in index.get("dialect_options", {}))
 
 
 def _nearest(name: str, there: Sequence[str]) -> str:

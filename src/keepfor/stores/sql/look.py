@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,12 @@ from keepfor.stores.sql.counting import CEILING
 from keepfor.stores.sql.database import Database
 from keepfor.stores.sql.deleting import (
     Batch,
+    Orphans,
     Pace,
     batches_of_keys,
     batches_of_orphans,
     batches_of_rows,
+    orphans_of,
 )
 from keepfor.stores.sql.layout import Layout, Spec, lay_out
 from keepfor.stores.sql.reach import Reach, fetched, pages, reaches
@@ -56,7 +60,7 @@ class Look:
         self.connection = connection
         self.database = database
         self.spec = spec
-        self.layout: Layout = lay_out(connection, spec, database.address)
+        self.layout: Layout = lay_out(connection, spec, database)
         self.shape: Shape = self._shape(unit, zone)
 
     def reaches(
@@ -97,7 +101,7 @@ class Look:
     def count_again(self, parts: Sequence[Part], terms: Terms, extent: TableExtent) -> Survey:
         """What the parts take of the rows that a plan saw, in numbers."""
         seen = self.count(parts, terms, self.within(extent))
-        if extent.keys is not None:
+        if extent.keys is not None and extent.highest is None:
             # Of the keys on disk, those that are due still.
             reached = {part_name(each.part): each for each in self.reaches(seen.parts)}
             counts = dict.fromkeys(reached, 0)
@@ -110,23 +114,26 @@ class Look:
             seen.expired, seen.kept = seen.applied - seen.over_ceiling, seen.scanned - seen.applied
         return seen
 
-    def extent(self, parts: Sequence[Part] | None, folder: Path) -> TableExtent:
+    def extent(self, parts: Sequence[Part] | None, folder: Path, *, orphans: bool) -> TableExtent:
         """Which rows are there; where keys do not grow, those that the parts take, on disk.
 
         Parameters:
             parts: None where nothing will be planned, and what is there now may go.
             folder: where the keys are kept, if they have to be.
+            orphans: whether orphans may go.
         """
-        identity = self.database.identity(self.connection, self.spec.table)
-        if self._grows:
+        found = TableExtent(identity=self.database.identity(self.connection, self.spec.table))
+        grows = self._grows
+        if grows:
             highest = self.connection.execute(select(func.max(self.layout.key[0]))).scalar_one()
-            return TableExtent(
-                identity=identity, highest=highest or 0, witness=self._witness(highest)
-            )
-        if parts is None:
-            return TableExtent(identity=identity)
-        path, digest = keys.save(folder, self._entries(parts))
-        return TableExtent(identity=identity, keys=path, keys_digest=digest)
+            found = replace(found, highest=highest or 0, witness=self._witness(highest))
+        there = orphans_of(self.layout, found.highest) if orphans else []
+        lost = [each for each in there if not each.bounded]
+        if parts is None or (grows and not lost):
+            return found
+        entries = chain([] if grows else self._entries(parts), self._orphans(lost))
+        path, digest = keys.save(folder, entries)
+        return replace(found, keys=path, keys_digest=digest)
 
     def within(self, extent: TableExtent) -> ColumnElement[bool] | None:
         """The condition that a row is not beyond an extent, as far as its key can tell."""
@@ -163,13 +170,15 @@ class Look:
     ) -> Iterator[Batch]:
         """What there is to delete, as it is found."""
         reached = self.reaches(parts, self.within(extent))
-        if extent.keys is None:
+        if extent.keys is None or extent.highest is not None:
             yield from batches_of_rows(self.connection, reached, pace)
         else:
             by_name = {part_name(each.part): each for each in reached}
             yield from batches_of_keys(keys.load(extent.keys, extent.keys_digest), by_name, pace)
         if orphans:
-            yield from batches_of_orphans(self.connection, self.layout, extent.highest, pace)
+            lost = orphans_of(self.layout, extent.highest)
+            seen = partial(keys.load, extent.keys, extent.keys_digest) if extent.keys else None
+            yield from batches_of_orphans(self.connection, lost, seen, pace)
 
     @property
     def _grows(self) -> bool:
@@ -192,6 +201,11 @@ class Look:
                 for rows in fetched(self.connection, reach.query(reach.possible)):
                     if some := [tuple(row)[1:] for row in rows if reach.takes(row[0])]:
                         yield part_name(reach.part), some
+
+    def _orphans(self, lost: Sequence[Orphans]) -> Iterator[tuple[str, list[keys.Key]]]:
+        for each in lost:
+            for rows in fetched(self.connection, each.query()):
+                yield each.name, [tuple(row) for row in rows]
 
     @property
     def _target(self) -> str:

@@ -1,0 +1,130 @@
+"""What a database knows of a table: what its columns hold, and what refers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text
+from sqlalchemy.types import UserDefinedType
+
+#: The columns of a table, with what each is declared to hold.
+_COLUMNS = {
+    "sqlite": "SELECT name, type FROM pragma_table_xinfo(:name) WHERE hidden <> 1 ORDER BY cid",
+    "postgresql": """
+        SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+        WHERE attnum > 0 AND NOT attisdropped
+            AND attrelid = to_regclass(format('%I.%I', CAST(:schema AS text), CAST(:name AS text)))
+        ORDER BY attnum
+    """,
+}
+#: All foreign keys that refer to a table, a row for each of their columns.
+_REFERENCES = {
+    "sqlite": """
+        SELECT '', name, id, on_delete, "from", "to"
+        FROM sqlite_master JOIN pragma_foreign_key_list(name) AS found
+        WHERE type = 'table' AND found."table" = :name COLLATE NOCASE
+        ORDER BY name, id, seq
+    """,
+    "postgresql": """
+        SELECT nspname, relname, pg_constraint.oid, confdeltype::text, mine.attname, theirs.attname
+        FROM pg_constraint
+        JOIN pg_class ON pg_class.oid = conrelid
+        JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        CROSS JOIN unnest(conkey, confkey) WITH ORDINALITY AS pair (mine, theirs, place)
+        JOIN pg_attribute AS mine ON mine.attrelid = conrelid AND mine.attnum = pair.mine
+        JOIN pg_attribute AS theirs ON theirs.attrelid = confrelid AND theirs.attnum = pair.theirs
+        WHERE contype = 'f' AND conparentid = 0
+            AND confrelid = to_regclass(format('%I.%I', CAST(:schema AS text), CAST(:name AS text)))
+        ORDER BY nspname, relname, pg_constraint.oid, place
+    """,
+}
+
+
+class Declared(UserDefinedType[object]):
+    """What a database says that a column holds. What a driver gives is left as it is.
+
+    Parameters:
+        name: the database's own word for it.
+    """
+
+    cache_ok = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def get_col_spec(self, **_: object) -> str:
+        return self.name
+
+
+class Reference(NamedTuple):
+    """A foreign key that a database knows of.
+
+    Parameters:
+        schema: where the table is that refers; empty in SQLite.
+        table: its name.
+        columns: the columns by which it refers.
+        to: the columns that they refer to; each empty where that is not said.
+        on_delete: what becomes of it when the row that it refers to goes, as the database has it.
+    """
+
+    schema: str
+    table: str
+    columns: tuple[str, ...]
+    to: tuple[str, ...]
+    on_delete: str
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether the database itself, and rightly, changes it when the row goes."""
+        return self.on_delete in ("SET NULL", "SET DEFAULT", "n", "d")
+
+
+def declared(connection: Connection, schema: str, name: str) -> dict[str, str]:
+    """The columns of a table, with what the database says that each holds.
+
+    Parameters:
+        connection: where to look.
+        schema: the table's; empty in SQLite.
+        name: its name.
+    """
+    query = text(_COLUMNS[connection.dialect.name])
+    found = connection.execute(query, {"schema": schema, "name": name}).all()
+    return {row[0]: row[1] for row in found}
+
+
+def references_to(connection: Connection, schema: str, name: str) -> Iterator[Reference]:
+    """The foreign keys that refer to a table, wherever they are.
+
+    Parameters:
+        connection: where to look.
+        schema: the table's; empty in SQLite.
+        name: its name.
+    """
+    query = text(_REFERENCES[connection.dialect.name])
+    rows = connection.execute(query, {"schema": schema, "name": name}).all()
+    for _, parts in groupby(rows, key=lambda row: tuple(row)[:3]):
+        found = list(parts)
+        where, table, _, on_delete = found[0][:4]
+        pairs = [tuple(row)[4:] for row in found]
+        yield Reference(
+            schema=where,
+            table=table,
+            columns=tuple(mine for mine, _ in pairs),
+            to=tuple(theirs or "" for _, theirs in pairs),
+            on_delete=on_delete,
+        )
+
+
+def split(name: str) -> tuple[str, str | None]:
+    """The name of a table, and its schema if it is given with one."""
+    schema, _, plain = name.rpartition(".")
+    return plain, schema or None
+
+
+def folded(dialect: str, names: Iterable[str]) -> list[str]:
+    """Names as they are told apart: SQLite takes no notice of the case of an ASCII letter."""
+    if dialect == "sqlite":
+        return [name.encode().lower().decode() for name in names]
+    return list(names)
