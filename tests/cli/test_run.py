@@ -27,7 +27,7 @@ from tests.cli.conftest import NOW, Place
 #: Only a test that hangs waits as long as this, in seconds.
 LONG = 60
 
-#: keepfor, with a gate between each sweep's plan and its act: a line on stdin opens it.
+#: keepfor, where a sweep stands between its plan and its act until a line comes on stdin.
 GATED = """
 import sys
 from keepfor import sweep
@@ -41,12 +41,31 @@ from keepfor.cli import main
 main(sys.argv[1:])
 """
 
+#: keepfor, where a sweep stands there until it was asked to stop, and is asked once more then.
+BUSY = """
+import sys, time
+from keepfor import sweep
+from keepfor.sweeper import Stopped
+act = sweep.apply
+def busy(*given, progress, **more):
+    print("at work", file=sys.stderr, flush=True)
+    try:
+        while True:
+            progress(1, 2)
+            time.sleep(0.001)
+    except Stopped:
+        return act(*given, progress=progress, **more)
+sweep.apply = busy
+from keepfor.cli import main
+main(sys.argv[1:])
+"""
+
 
 class Child:
     """A keepfor that runs beside the test."""
 
-    def __init__(self, place: Place, *words: str, gated: bool = False) -> None:
-        program = ["-c", GATED] if gated else ["-m", "keepfor"]
+    def __init__(self, place: Place, *words: str, script: str | None = None) -> None:
+        program = ["-c", script] if script else ["-m", "keepfor"]
         self.process = subprocess.Popen(
             [sys.executable, *program, *words],
             cwd=place.folder,
@@ -98,8 +117,8 @@ def start(due: Place) -> Iterator[Start]:
     """Starts `keepfor run` where something is due; what still runs in the end is killed."""
     children = []
 
-    def begin(*words: str, gated: bool = False) -> Child:
-        children.append(Child(due, "run", *words, gated=gated))
+    def begin(*words: str, script: str | None = None) -> Child:
+        children.append(Child(due, "run", *words, script=script))
         return children[-1]
 
     yield begin
@@ -292,11 +311,9 @@ def test_a_signal_in_mid_sweep_ends_it_at_the_next_slice(
 ) -> None:
     """The ledger is as it was then, nothing lies beside it, and the next sweep does the rest."""
     before = due.ledger.read_bytes()
-    child = start(*words, "--json", gated=True)
-    child.line("at the gate")
+    child = start(*words, "--json", script=BUSY)
+    child.line("at work")
     child.signal(signal.SIGTERM)
-    child.line('"event": "stopping"')
-    child.open()
     ended, out = child.ended()
     assert ended == code
     assert json.loads(out)["stores"][0]["outcome"] == "stopped"
@@ -311,7 +328,7 @@ def test_a_signal_in_mid_sweep_ends_it_at_the_next_slice(
 def test_a_second_signal_kills_it(due: Place, start: Start, second: signal.Signals) -> None:
     """A sweep that hangs does not keep a person waiting, and its store is whole all the same."""
     before = due.ledger.read_bytes()
-    child = start(gated=True)
+    child = start(script=GATED)
     child.line("at the gate")
     child.signal(signal.SIGINT)
     child.line("event=stopping")
@@ -383,7 +400,7 @@ def test_other_stores_may_have_another_process(due: Place, start: Start) -> None
 
 def test_metrics_are_served_where_it_says(start: Start) -> None:
     """At the address that the first line tells, on the loopback interface; also in mid-sweep."""
-    child = start("--metrics-port", "0", gated=True)
+    child = start("--metrics-port", "0", script=GATED)
     address = fields(child.line("event=start"))["metrics"]
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", address)
     child.line("at the gate")
@@ -447,9 +464,16 @@ def test_whatever_keepfor_logs_becomes_a_line(capsys: pytest.CaptureFixture[str]
 
 def test_signals_are_given_back(place: Place) -> None:
     """A program that calls keepfor finds its own handlers as they were."""
-    before = [signal.getsignal(which) for which in (signal.SIGTERM, signal.SIGINT)]
-    place.run("run", "--once")
-    assert [signal.getsignal(which) for which in (signal.SIGTERM, signal.SIGINT)] == before
+
+    def handler(*_: object) -> None: ...
+
+    before = {which: signal.signal(which, handler) for which in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        place.run("run", "--once")
+        assert [signal.getsignal(which) for which in before] == [handler, handler]
+    finally:
+        for which, was in before.items():
+            signal.signal(which, was)
 
 
 def test_a_state_folder_that_cannot_be_written_is_explained(place: Place) -> None:

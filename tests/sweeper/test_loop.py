@@ -7,11 +7,13 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Event
+from typing import Any
 
 import pytest
 
 from keepfor import Sweeper
-from keepfor.errors import BadConfig, ConfigError, UnknownStore
+from keepfor.errors import BadConfig, ConfigError, PlanStale, UnknownStore
+from keepfor.plan import Plan, build
 from keepfor.stores import files, folders
 from keepfor.sweeper import Stopped, loop
 from tests import neo, runs
@@ -120,6 +122,7 @@ def test_starting_and_stopping_twice_is_as_good_as_once(yard: Yard) -> None:
             await sweeper.start()
             await sweeper.start()
             assert sweeper.is_running
+            assert sweeper.next_run == {"recall": NOW}
             await yard.timer.asleep()
             assert len(asyncio.all_tasks()) == 2
             await asyncio.gather(sweeper.stop(), sweeper.stop())
@@ -343,6 +346,25 @@ def test_each_sweep_judges_by_the_clock_of_its_time(yard: Yard) -> None:
             assert report(sweeper).now == NOW + timedelta(days=10)
 
     asyncio.run(main())
+
+
+def test_a_clock_that_is_set_right_in_mid_sweep_saves_what_it_condemned(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan that was made for a day that is still to come is not carried out."""
+    ledger = yard.write([85, 75])
+
+    def set_right(*given: Any, **more: Any) -> Plan:
+        plan = build(*given, **more)
+        assert plan.deletes == 1
+        yard.clock.now = NOW
+        return plan
+
+    monkeypatch.setattr("keepfor.sweeper.keeping.build", set_right)
+    yard.clock.advance(days=10)
+    swept = asyncio.run(yard.sweeper().sweep_now())
+    assert isinstance(swept["recall"], PlanStale)
+    assert rows(ledger) == 2
 
 
 def test_a_machine_that_slept_sweeps_once_when_it_wakes(yard: Yard) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 
 import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
-from keepfor.errors import ConfigError
+from keepfor.errors import CannotServe, ConfigError
 from keepfor.sweeper import Sweeper
+from keepfor.sweeper.metrics import serve
 from tests.docs.pages import plain, reference, sections
 from tests.docs.pages import rows as rows_of
 from tests.sweeper.build import Yard
@@ -111,6 +113,17 @@ def test_sweepers_do_not_collide_with_each_other_or_the_host(yard: Yard) -> None
     assert one.registry is one.registry is not other.registry
     assert set(read(one)) == set(read(other)) == ALL
     assert "keepfor_" not in "".join(metric.name for metric in REGISTRY.collect())
+
+
+def test_a_port_is_free_again_when_it_is_closed(yard: Yard) -> None:
+    """Metrics are served at the address that is told, until they are no more."""
+    address, close = serve(yard.sweeper().registry, "127.0.0.1", 0)
+    port = int(address.removeprefix("http://127.0.0.1:").removesuffix("/metrics"))
+    with pytest.raises(CannotServe, match=f"127.0.0.1:{port}: Address already in use"):
+        serve(yard.sweeper().registry, "127.0.0.1", port)
+    close()
+    with socket.create_server(("127.0.0.1", port)):
+        pass
 
 
 @pytest.fixture

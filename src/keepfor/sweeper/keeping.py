@@ -99,7 +99,7 @@ class Keeper:
                 result = Stopped(store=self.name)
                 result.__cause__ = error
         duration = time.monotonic() - started
-        if isinstance(result, Exception) and not trail.ended and not isinstance(result, Stopped):
+        if isinstance(result, Exception) and not trail.ended:
             report.duration = duration
             self._record(trail, report, result)
         self.standing = self._after(result, seen, duration)
