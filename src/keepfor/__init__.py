@@ -11,6 +11,9 @@ _HOMES = {
     "RecallLedger": "keepfor.writers.recall",
     "RunDirectory": "keepfor.writers.runs",
     "Sweeper": "keepfor.sweeper",
+    "Table": "keepfor.writers.table",
+    "Dependent": "keepfor.stores.table",
+    "Record": "keepfor.stores.table",
     "Trail": "keepfor.trail",
     "KeepforError": "keepfor.errors",
 }
@@ -18,18 +21,23 @@ _HOMES = {
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from keepfor.errors import KeepforError
+    from keepfor.stores.table import Dependent, Record
     from keepfor.sweeper import Sweeper
     from keepfor.trail import Trail
     from keepfor.writers.ledger import Ledger
     from keepfor.writers.recall import RecallLedger
     from keepfor.writers.runs import RunDirectory
+    from keepfor.writers.table import Table
 
 __all__ = [
+    "Dependent",
     "KeepforError",
     "Ledger",
     "RecallLedger",
+    "Record",
     "RunDirectory",
     "Sweeper",
+    "Table",
     "Trail",
     "__version__",
 ]

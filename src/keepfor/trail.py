@@ -223,7 +223,7 @@ def _came_of(record: dict[str, Any]) -> Ending:
         return "failed"
     if _count(record, "skipped") or _count(record, "failed"):
         return "partly done"
-    return "done" if _count(record, "applied") else "nothing to do"
+    return "done" if _count(record, "applied") or record.get("orphans") else "nothing to do"
 
 
 def _seconds(value: object) -> float | None:

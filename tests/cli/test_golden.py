@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests import caesar
 from tests.cli.conftest import Place, Ran
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -38,6 +39,20 @@ def test_the_sample_from_plan_to_log(place: Place, monkeypatch: pytest.MonkeyPat
     agrees("check", place.run("check"), place)
     agrees("log", place.run("log"), place)
     agrees("trace", place.run("trace", "recall", "naming"), place)
+
+
+def test_a_table_from_plan_to_reclaim(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a person reads of a table, on the sample, from status to reclaim, word by word."""
+    monkeypatch.setattr("keepfor.sweep.time", SimpleNamespace(monotonic=lambda: 0.0))
+    place.configure("state_dir: state\nstores: {audit: {preset: caesar}}\n")
+    caesar.rebuild(place.folder)
+    agrees("table-status-before", place.run("status"), place)
+    agrees("table-plan", place.run("plan"), place)
+    agrees("table-apply", place.run("apply", "--yes"), place)
+    agrees("table-status-after", place.run("status"), place)
+    agrees("table-check", place.run("check"), place)
+    agrees("table-log", place.run("log"), place)
+    agrees("table-reclaim", place.run("reclaim", "audit"), place)
 
 
 @pytest.mark.parametrize("verb", ["", "plan", "apply"])

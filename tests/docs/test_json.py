@@ -13,6 +13,7 @@ import pytest
 
 from keepfor import RecallLedger, RunDirectory
 from keepfor.cli.running import run
+from tests import caesar
 from tests.docs.pages import plain, reference, rows, sections
 from tests.docs.sandbox import Sandbox
 
@@ -20,14 +21,20 @@ TODAY = datetime(2026, 7, 26, tzinfo=UTC)
 
 #: The command lines whose documents, taken together, show every field of a verb.
 COMMANDS = {
-    "keepfor plan": ["plan -o saved.json recall", "plan broken", "plan rem"],
-    "keepfor apply": ["plan -o saved.json rem", "apply saved.json", "apply broken --yes"],
+    "keepfor plan": ["plan -o saved.json recall", "plan broken", "plan rem", "plan audit"],
+    "keepfor apply": [
+        "plan -o saved.json rem",
+        "apply saved.json",
+        "apply broken --yes",
+        "apply audit --yes",
+    ],
     "keepfor run": ["run --once"],
     "keepfor status": ["status recall", "apply recall --yes", "status"],
     "keepfor check": ["check recall", "check broken"],
     "keepfor trace": ["trace recall naming"],
     "keepfor count": ["count recall --since 7d"],
     "keepfor recent": ["recent rem"],
+    "keepfor reclaim": ["reclaim audit wreck"],
     "keepfor log": ["apply recall --yes", "log"],
     "keepfor config show": ["config show"],
     "keepfor config schema": ["config schema"],
@@ -35,7 +42,14 @@ COMMANDS = {
     "keepfor demo": ["demo"],
 }
 #: Documents within documents, which their own sections describe.
-WITHIN = ("schema.", "steps[].document.", "stores[].items[].evidence.", "runs[].")
+WITHIN = (
+    "schema.",
+    "steps[].document.",
+    "stores[].items[].evidence.",
+    "stores[].dependents.",
+    "stores[].orphans.",
+    "runs[].",
+)
 
 
 def fields(document: Any, path: str = "") -> Iterator[str]:
@@ -65,11 +79,15 @@ def stores(sandbox: Sandbox) -> Path:
         RunDirectory("rem-runs").append(name, {"runId": name})
     for path in (folder / "rem-runs").iterdir():
         os.utime(path, (0, 0))
+    caesar.rebuild(folder)
+    (folder / "wreck.sqlite3").write_text("no database" * 99)
     (folder / "keepfor.yaml").write_text(
         "stores:\n"
         "  recall: {kind: ledger, path: recall-history.jsonl, keep_for: 90d}\n"
         "  broken: {kind: ledger, path: a-folder, keep_for: 90d}\n"
         "  rem: {kind: runs, path: rem-runs, max_count: 1}\n"
+        "  audit: {preset: caesar}\n"
+        "  wreck: {preset: caesar, url: 'sqlite:///wreck.sqlite3'}\n"
     )
     return folder
 

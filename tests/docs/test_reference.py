@@ -12,7 +12,19 @@ import pytest
 import yaml
 
 import keepfor
-from keepfor import Ledger, RecallLedger, RunDirectory, Sweeper, Trail, config, errors, presets
+from keepfor import (
+    Dependent,
+    Ledger,
+    RecallLedger,
+    Record,
+    RunDirectory,
+    Sweeper,
+    Table,
+    Trail,
+    config,
+    errors,
+    presets,
+)
 from keepfor.cli import codes
 from keepfor.config import document
 from keepfor.config.models import KINDS
@@ -22,6 +34,7 @@ from keepfor.history import Window
 from keepfor.items import Outcome, Report, Tally
 from keepfor.plan import Plan
 from keepfor.recalls import Count, Match, Trace
+from tests import caesar
 from tests.docs import docstrings
 from tests.docs.pages import DOCS, ROOT, headings, plain, reference, rows, sections, sections_in
 
@@ -202,7 +215,7 @@ def test_every_exit_code_is_in_the_reference() -> None:
 
 # --- Python -------------------------------------------------------------------------------
 
-CLASSES: list[type] = [Ledger, RecallLedger, RunDirectory, Sweeper, Trail]
+CLASSES: list[type] = [Ledger, RecallLedger, RunDirectory, Table, Dependent, Record, Sweeper, Trail]
 HANDED_BACK: list[type] = [Plan, Window, Count, Trace, Match]
 
 
@@ -289,5 +302,8 @@ def test_every_field_of_a_record_is_in_the_reference(tmp_path: Path) -> None:
     every = list(table("trail", "Every record"))
     besides = ", ".join(table("trail", "An outcome, besides")).split(", ")
     assert list(intent) == every
+    url = f"sqlite:///{caesar.rebuild(tmp_path)}"
+    Table(url, "audit_log", time="ts", keep_for="90d", trail=trail).prune(now="2026-07-26")
+    of_table, *_ = trail.records()
     # `items` stands where there were any, and `error` where something went wrong.
-    assert sorted({*outcome, "items", "error"} - set(intent)) == sorted(besides)
+    assert sorted({*outcome, *of_table, "items", "error"} - set(intent)) == sorted(besides)

@@ -312,6 +312,26 @@ def recent(
 
 
 @app.command(cls=Command)
+def reclaim(
+    context: typer.Context,
+    stores: Annotated[list[str], typer.Argument(metavar="STORE", help="The stores, each a table.")],
+    config: _Config = None,
+    json: _Json = False,
+) -> Verb:
+    """Give a database's free space back to the system. No row goes.
+
+    Nothing else does it: SQLite writes its file anew for this, and nobody can write meanwhile.
+    """
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.reclaiming import reclaim
+
+        return reclaim(run, stores)
+
+    return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
 def log(
     context: typer.Context,
     stores: _Stores = None,

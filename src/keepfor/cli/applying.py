@@ -15,10 +15,9 @@ from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error, of_report
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.planning import SHOWN, build, counted, described
+from keepfor.cli.planning import SHOWN, build, by_table, counted, described
 from keepfor.cli.wording import listed, number, rows, span
 from keepfor.config import policy_of
-from keepfor.config.standing import in_words
 from keepfor.errors import ConfigError, KeepforError, NotConfirmed
 from keepfor.items import Report
 from keepfor.plan import Plan
@@ -81,24 +80,39 @@ def _plan_file(run: Invocation, wanted: Sequence[str]) -> Path | None:
 
 
 def _confirm(run: Invocation, planned: Sequence[Plan], force: bool) -> None:
-    due = [plan for plan in planned if plan.deletes and (force or not plan.trips_breaker)]
+    due = [plan for plan in planned if _deletes(run, plan) and (force or not plan.trips_breaker)]
     if not due:
         return
     for plan in planned:
-        run.out.show(*described(plan, in_words(run.settings(plan.store))))
+        run.out.show(*described(plan, run.settings(plan.store)))
     if not run.out.asks:
         raise NotConfirmed(why="nobody is at a terminal to agree to it. Give --yes to do it.")
     names = listed([plan.store for plan in due])
-    if not run.out.confirmed(f"Delete {_all_of(due)} from {names}?"):
+    if not run.out.confirmed(f"Delete {_all_of(run, due)} from {names}?"):
         raise NotConfirmed(why="you did not agree.")
 
 
-def _all_of(due: Sequence[Plan]) -> str:
+def _deletes(run: Invocation, plan: Plan) -> int:
+    return plan.deletes + _orphans(run, plan)
+
+
+def _orphans(run: Invocation, plan: Plan) -> int:
+    """How many rows go that hang on rows that are gone already."""
+    return 0 if run.settings(plan.store).keeps_orphans else sum(plan.survey.orphans.values())
+
+
+def _all_of(run: Invocation, due: Sequence[Plan]) -> str:
     """How many things of each kind are to go."""
     counts = Counter[str]()
     for plan in due:
         counts[plan.kind] += plan.deletes
-    return listed([rows(count, kind) for kind, count in counts.items()])
+    orphans = sum(_orphans(run, plan) for plan in due)
+    return listed(
+        [
+            *(rows(count, kind) for kind, count in counts.items() if count),
+            *([f"{number(orphans)} orphan{'' if orphans == 1 else 's'}"] if orphans else []),
+        ]
+    )
 
 
 def _swept(
@@ -129,7 +143,7 @@ def _swept(
 def _outcome(report: Report) -> tuple[str, int]:
     if report.skipped or report.failed:
         return "partly done", codes.PARTLY
-    return "done" if report.applied else "nothing to do", codes.DONE
+    return "done" if report.applied or report.orphans else "nothing to do", codes.DONE
 
 
 def _described(report: Report) -> list[Block]:
@@ -144,6 +158,8 @@ def _described(report: Report) -> list[Block]:
         return [heading, nothing, Facts(notes)]
     are = "is" if report.applied == 1 else "are"
     gone = f"{number(report.applied)} of {rows(report.scanned, report.kind)} {are} gone."
+    if report.orphans and not report.applied:
+        gone = f"Only orphans are gone: {by_table(report.orphans)}."
     took = Fact("took", span(timedelta(seconds=report.duration)))
     facts = Facts([*counted(report, report.kind), took, *_left(report), *notes])
     return [heading, Line(f"  {gone}", "warn" if code else "good"), Line(), facts]

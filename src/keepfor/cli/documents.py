@@ -3,7 +3,7 @@
 Every document is an object with
 
 - `format`: 1, until something in it changes its meaning or goes; more may be added without notice;
-- `verb`: `plan`, `apply`, `run`, `status`, `check`, `trace`, `count`, `recent`, `log`,
+- `verb`: `plan`, `apply`, `run`, `status`, `check`, `trace`, `count`, `recent`, `reclaim`, `log`,
   `config show`, `config schema`, `config init` or `demo`;
 - `exit_code`: what the program exits with;
 

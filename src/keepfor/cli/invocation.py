@@ -115,6 +115,20 @@ class Invocation:
             return store
         raise self._of_another_kind(name, "runs")
 
+    def table(self, name: str) -> TableStore:
+        """A store that has to be a table.
+
+        Raises:
+            ConfigError: when it is of another kind.
+        """
+        if self.settings(name).kind != "table":
+            raise self._of_another_kind(name, "table")
+        from keepfor.stores.table import TableStore
+
+        store = self.store(name)
+        assert isinstance(store, TableStore)
+        return store
+
     def _of_another_kind(self, name: str, wanted: str) -> ConfigError:
         of_it = [other for other, store in self.config.stores.items() if store.kind == wanted]
         fix = f"Name one that is: {', '.join(of_it)}." if of_it else "There is none here that is."

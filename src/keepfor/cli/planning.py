@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
@@ -16,6 +16,7 @@ from keepfor.cli.documents import Answer, error, of_plan
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.wording import instant, listed, number, rows, size
 from keepfor.config import policy_of
+from keepfor.config.models import Store
 from keepfor.config.standing import in_words
 from keepfor.errors import ConfigError, KeepforError, PlanStale
 from keepfor.items import Decision, Tally, noun
@@ -56,9 +57,9 @@ def plan(
             documents.append({"store": name, "error": error(plan)})
             continue
         made.append(plan)
-        policy = in_words(run.settings(name))
-        run.out.show(*described(plan, policy))
-        documents.append({**of_plan(plan), "policy": policy, "error": None})
+        settings = run.settings(name)
+        run.out.show(*described(plan, settings))
+        documents.append({**of_plan(plan), "policy": in_words(settings), "error": None})
     if output is not None and made:
         plans.save(made[0], output)
         run.out.show(Line(f"Saved. To carry it out: keepfor apply {quote(str(output))}", "command"))
@@ -80,18 +81,24 @@ def build(run: Invocation, name: str, moment: datetime) -> Plan | KeepforError |
         return problem
 
 
-def described(plan: Plan, policy: str) -> list[Block]:
-    """A plan for people."""
+def described(plan: Plan, settings: Store) -> list[Block]:
+    """A plan for people, of a store with these settings."""
     survey, heading = plan.survey, Heading(plan.store, (plan.kind, plan.target))
     if not plan.exists:
         return [heading, Line("  There is nothing there yet.", "faint")]
     total = Line(f"  Nothing would go of {rows(survey.scanned, plan.kind)}.", "good")
+    if survey.orphans and not settings.keeps_orphans:
+        total = Line(f"  Only orphans would go: {by_table(survey.orphans)}.", "warn")
     if survey.applied:
         of = rows(survey.scanned, plan.kind)
         total = Line(f"  {number(survey.applied)} of {of} would go.", "warn")
-    facts = [Fact("policy", policy), _cutoff(plan), *counted(survey, plan.kind), _breaker(plan)]
-    if survey.times:
-        facts.insert(2, Fact("times", survey.times))
+    facts = [
+        Fact("policy", in_words(settings)),
+        _cutoff(plan),
+        *([Fact("times", survey.times)] if survey.times else []),
+        *counted(survey, plan.kind, ", which stay" if settings.keeps_orphans else ""),
+        _breaker(plan),
+    ]
     facts += [Fact("note", note, "warn") for note in survey.notes]
     return [heading, total, Line(), Facts(facts), *_parts(plan), *_going(plan)]
 
@@ -147,17 +154,21 @@ def _reason(said: Decision) -> str:
             return said.reason
 
 
-def counted(tally: Tally, kind: str) -> list[Fact]:
-    """The counts of a look at a store, or of a sweep of it."""
+def counted(tally: Tally, kind: str, fate: str = "") -> list[Fact]:
+    """The counts of a look at a store, or of a sweep of it.
+
+    Parameters:
+        fate: what becomes of the orphans, where that is not what becomes of the rows.
+    """
     unreadable = [Fact("unreadable", number(tally.unreadable))] if kind == "ledger" else []
     facts = [
         Fact("expired", number(tally.expired)),
         *unreadable,
         Fact("over ceiling", number(tally.over_ceiling)),
+        *([Fact("with them", by_table(tally.dependents))] if tally.dependents else []),
+        *([Fact("orphans", f"{by_table(tally.orphans)}{fate}")] if tally.orphans else []),
         Fact("kept", _kept(tally)),
         Fact("oldest kept", instant(tally.oldest)),
-        *([Fact("go along", _by_table(tally.dependents))] if tally.dependents else []),
-        *([Fact("orphans", _by_table(tally.orphans))] if tally.orphans else []),
         *_size(tally, kind),
     ]
     if tally.skipped or tally.failed:
@@ -169,7 +180,8 @@ def counted(tally: Tally, kind: str) -> list[Fact]:
     return facts
 
 
-def _by_table(counts: dict[str, int]) -> str:
+def by_table(counts: Mapping[str, int]) -> str:
+    """So many rows of each table."""
     return listed([f"{number(count)} of {name}" for name, count in counts.items()])
 
 
@@ -179,11 +191,9 @@ def _size(tally: Tally, kind: str) -> list[Fact]:
     on_disk = size(tally.bytes_after)
     if tally.bytes_deleted is None:
         return [Fact("on disk", on_disk)]
-    given_back = size(max(0, tally.bytes_before - tally.bytes_after))
-    return [
-        Fact("deleted", f"{size(tally.bytes_deleted)}, of which {given_back} went to the system"),
-        Fact("on disk", on_disk),
-    ]
+    given_back = max(0, tally.bytes_before - tally.bytes_after)
+    where = f"{size(given_back)} went back to the system" if given_back else "kept for new rows"
+    return [Fact("deleted", f"{size(tally.bytes_deleted)}, {where}"), Fact("on disk", on_disk)]
 
 
 def _cutoff(plan: Plan) -> Fact:

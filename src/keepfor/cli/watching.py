@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error, of_plan
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.planning import build
+from keepfor.cli.planning import build, by_table
 from keepfor.cli.wording import instant, number, rows, size, span
 from keepfor.config import traps
+from keepfor.config.models import Store
 from keepfor.config.standing import (
     Finding,
     Leftover,
@@ -20,10 +23,14 @@ from keepfor.config.standing import (
     in_words,
     leftovers,
 )
+from keepfor.errors import KeepforError
 from keepfor.history import Window, window
 from keepfor.plan import Plan
 from keepfor.times import DAY
 from keepfor.trail import Sweep, latest
+
+if TYPE_CHECKING:
+    from keepfor.stores.sql.database import Footprint
 
 
 def status(run: Invocation, wanted: Sequence[str]) -> Answer:
@@ -37,8 +44,9 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
         words), `rows`, `bytes`, `oldest`, `newest`, `days` (of history), `lag`, `due` (how many
         rows or items would go now), `breaker` (as in a plan), `last_sweep` (as in `log`, or null),
         `leftovers` (`path`, `bytes` that are not in the ledger yet, `held` by a writer),
-        `degraded` (what makes it slower and slower, or null) and `error` (null). A store that
-        could not be read has `store` and `error` only.
+        `orphans` (as in a plan), `reclaimable` (of a table, the bytes of its database that hold
+        nothing any more; of other kinds null), `degraded` (what makes it slower and slower, or
+        null) and `error` (null). A store that could not be read has `store` and `error` only.
     """
     documents: list[dict[str, Any]] = []
     exit_codes = []
@@ -46,17 +54,23 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
     targets = {name: run.store(name).target for name in names}
     last = latest(run.trail.records(), set(targets.values()))
     for name in names:
-        plan = build(run, name, run.clock())
-        if isinstance(plan, Exception):
-            run.warn(plan)
-            exit_codes.append(codes.of(plan))
-            documents.append({"store": name, "error": error(plan)})
+        found = _look(run, name)
+        if isinstance(found, Exception):
+            run.warn(found)
+            exit_codes.append(codes.of(found))
+            documents.append({"store": name, "error": error(found)})
             continue
-        held, left, swept = window(plan.survey), leftovers(run.store(name)), last.get(plan.target)
-        settings = run.settings(name)
-        policy, slow = in_words(settings), degraded(settings)
-        run.out.show(*_described(plan, held, policy, swept, left, slow))
-        documents.append(_document(plan, held, policy, swept, left, slow))
+        plan, free = found
+        seen = _Seen(
+            plan=plan,
+            held=window(plan.survey),
+            settings=run.settings(name),
+            swept=last.get(plan.target),
+            left=leftovers(run.store(name)),
+            free=free,
+        )
+        run.out.show(*_described(seen))
+        documents.append(_document(seen))
     facts = {"stores": documents}
     return Answer(verb="status", facts=facts, exit_code=codes.gravest(exit_codes))
 
@@ -69,9 +83,9 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
 
     Returns:
         The document has `stores`: for each `store`, `ok`, `lag`, `grace`, `findings` (the gravest
-        first: `problem`, which is `trap`, `lag`, `breaker`, `leftover`, `held` or `unbounded`; the
-        `exit_code` that it accounts for, `what` and `fix`) and `error` (null). A store that could
-        not be read has `store`, `ok` and `error` only.
+        first: `problem`, which is `trap`, `lag`, `breaker`, `leftover`, `held`, `missing`, `note`,
+        `orphans` or `unbounded`; the `exit_code` that it accounts for, `what` and `fix`) and
+        `error` (null). A store that could not be read has `store`, `ok` and `error` only.
     """
     documents: list[dict[str, Any]] = []
     lines: list[Block] = []
@@ -105,47 +119,72 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
     return Answer(verb="check", facts=facts, exit_code=codes.gravest(exit_codes))
 
 
-def _document(
-    plan: Plan,
-    held: Window,
-    policy: str,
-    swept: Sweep | None,
-    left: Sequence[Leftover],
-    slow: str | None,
-) -> dict[str, Any]:
+class _Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """How a store was found to stand.
+
+    Parameters:
+        plan: what its policy would do now.
+        held: what history it holds.
+        settings: its settings.
+        swept: its last sweep, if any is on record.
+        left: what earlier sweeps left.
+        free: what its database takes up; None where it has none, or nothing is there.
+    """
+
+    plan: Plan
+    held: Window
+    settings: Store
+    swept: Sweep | None
+    left: Sequence[Leftover]
+    free: Footprint | None
+
+
+def _look(run: Invocation, name: str) -> tuple[Plan, Footprint | None] | KeepforError | OSError:
+    """A store's plan, and what its database takes up; or what kept them from being seen."""
+    plan = build(run, name, run.clock())
+    if isinstance(plan, Exception) or plan.kind != "table" or not plan.exists:
+        return plan if isinstance(plan, Exception) else (plan, None)
+    try:
+        return plan, run.table(name).footprint()
+    except (KeepforError, OSError) as problem:
+        return problem
+
+
+def _document(seen: _Seen) -> dict[str, Any]:
+    plan, held = seen.plan, seen.held
     planned = of_plan(plan)
     return {
         **{name: planned[name] for name in ("store", "kind", "target", "exists")},
-        "policy": policy,
+        "policy": in_words(seen.settings),
         **{name: getattr(held, name) for name in held.__struct_fields__},
         "due": plan.deletes,
         "breaker": planned["breaker"],
-        "last_sweep": swept,
-        "leftovers": left,
-        "degraded": slow,
+        "last_sweep": seen.swept,
+        "leftovers": seen.left,
+        "orphans": planned["orphans"],
+        "reclaimable": seen.free.reclaimable if seen.free else None,
+        "degraded": degraded(seen.settings),
         "error": None,
     }
 
 
-def _described(
-    plan: Plan,
-    held: Window,
-    policy: str,
-    swept: Sweep | None,
-    left: Sequence[Leftover],
-    slow: str | None,
-) -> list[Block]:
+def _described(seen: _Seen) -> list[Block]:
+    plan, held = seen.plan, seen.held
     heading = Heading(plan.store, (plan.kind, plan.target))
-    facts = [Fact("policy", policy), _last(swept), *map(_of_leftover, left)]
-    if slow:
+    facts = [
+        Fact("policy", in_words(seen.settings)),
+        _last(seen.swept),
+        *map(_of_leftover, seen.left),
+        *_of_table(seen),
+    ]
+    if slow := degraded(seen.settings):
         facts.append(Fact("degraded", slow, "warn"))
     if not plan.exists:
         nothing = Line("  There is nothing there yet.", "faint")
         return [heading, nothing, Line(), Facts(facts)]
     days = f"{held.days:.0f} {'day' if round(held.days) == 1 else 'days'}"
-    history = Line(
-        f"  {days} of history in {rows(held.rows, plan.kind)}, {size(held.bytes)}.", "strong"
-    )
+    takes = f"{size(held.bytes)}{' on disk' if plan.kind == 'table' else ''}"
+    history = Line(f"  {days} of history in {rows(held.rows, plan.kind)}, {takes}.", "strong")
     facts[1:1] = [
         Fact("oldest", f"{instant(held.oldest)}{_age(plan, held)}"),
         Fact("newest", instant(held.newest)),
@@ -153,6 +192,16 @@ def _described(
         Fact("lag", span(held.lag), "warn") if held.lag else Fact("lag", "none", "good"),
     ]
     return [heading, history, Line(), Facts(facts)]
+
+
+def _of_table(seen: _Seen) -> list[Fact]:
+    facts = []
+    if orphans := seen.plan.survey.orphans:
+        fate = "which stay" if seen.settings.keeps_orphans else "which the next sweep deletes"
+        facts.append(Fact("orphans", f"{by_table(orphans)}, {fate}", "warn"))
+    if seen.free:
+        facts.append(Fact("reclaimable", size(seen.free.reclaimable)))
+    return facts
 
 
 def _age(plan: Plan, held: Window) -> str:
@@ -187,6 +236,9 @@ def _verdict(name: str, plan: Plan, found: Sequence[Finding]) -> list[Block]:
             state = f"no {plan.kind} yet"
         return [Line(f"{name}: in order ({state}).", "good")]
     return [
-        Line(f"{name}: {finding.what} {finding.fix}", "bad" if finding.exit_code else "warn")
+        Line(
+            f"{name}: {finding.what} {finding.fix}".rstrip(),
+            "bad" if finding.exit_code else "warn",
+        )
         for finding in found
     ]

@@ -42,15 +42,15 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Something about a store that a person should see to.
 
     Parameters:
-        problem: what kind it is; `keepfor check` fails for none of `held`, `missing`, `orphans`
-            and `unbounded`.
+        problem: what kind it is; `keepfor check` fails for none of `held`, `missing`, `note`,
+            `orphans` and `unbounded`.
         exit_code: what `keepfor check` exits with because of it.
         what: what is the matter.
-        fix: what to do now.
+        fix: what to do now; empty where `what` says it.
     """
 
     problem: Literal[
-        "trap", "lag", "breaker", "leftover", "held", "missing", "orphans", "unbounded"
+        "trap", "lag", "breaker", "leftover", "held", "missing", "note", "orphans", "unbounded"
     ]
     exit_code: int
     what: str
@@ -128,6 +128,11 @@ def findings(
         found.append(Finding(problem="missing", exit_code=0, what=what, fix=fix))
     if plan.survey.orphans and store.keeps_orphans:
         found.append(_of_orphans(plan.survey.orphans))
+    if plan.kind == "table":
+        # An index that is missing, the remains of a crash.
+        found += [
+            Finding(problem="note", exit_code=0, what=note, fix="") for note in plan.survey.notes
+        ]
     if slow := store.degraded:
         fix = "Give it `max_count` or `keep_for`, or clear it by hand."
         found.append(Finding(problem="unbounded", exit_code=0, what=slow, fix=fix))
