@@ -186,6 +186,9 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         nothing = {"applied": 0, "expired": 0, "over_ceiling": 0, "bytes_deleted": 0}
         done = replace(planned, kept=planned.scanned, dependents={}, orphans={}, **nothing)
         pace, wanted = Pace(), self._leaves(planned)
+        if wanted and not look.can_write(terms.now):
+            wanted = None
+            done.notes.append("it left no record, since no row tells how a time is written here")
         try:
             delete_rows(
                 self.database,
@@ -204,6 +207,8 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         except Exception as error:
             if not done.applied and not done.orphans and isinstance(error, StoreError):
                 raise
+            done.failed = planned.applied - done.applied
+            done.kept -= done.failed
             raise SweepStopped(
                 path=self.target,
                 why=f"the sweep was stopped: {error}",

@@ -38,7 +38,7 @@ def survey(
     over = sum(part.count for part in parts if part.rule == CEILING)
     gone = sum(part.count for part in parts)
     known = layout.time.is_not(None)
-    kept = [oldest for each in reached if (oldest := each.first_kept(connection))]
+    kept = [oldest for each in _last(reached) if (oldest := each.first_kept(connection))]
     return Survey(
         parts=parts,
         times=shape.name,
@@ -71,16 +71,15 @@ def count(
 
 
 def _parts(connection: Connection, reached: Sequence[Reach]) -> list[Part]:
-    """The parts with what they take; of two that speak of the same rows, the first takes them."""
-    parts, counted = [], dict[str | None, int]()
+    """The parts with what they take."""
+    parts = []
     for each in reached:
         part = each.part
         if part.cutoff is None:
             parts.append(part)
             continue
         oldest, newest = each.end(connection, newest=False), each.end(connection, newest=True)
-        taken = each.count(connection) - counted.get(part.type, 0) if oldest else 0
-        counted[part.type] = counted.get(part.type, 0) + taken
+        taken = each.count(connection) if oldest else 0
         if oldest and newest and taken:
             part = replace(
                 part,
@@ -92,6 +91,15 @@ def _parts(connection: Connection, reached: Sequence[Reach]) -> list[Part]:
             )
         parts.append(part)
     return parts
+
+
+def _last(reached: Sequence[Reach]) -> Iterator[Reach]:
+    """Of those that speak of the same rows, the one that takes the newest."""
+    found: dict[str | None, Reach] = {}
+    for each in reached:
+        if each.part.cutoff is not None or each.part.type not in found:
+            found[each.part.type] = each
+    yield from found.values()
 
 
 def shown(key: Key) -> list[str | int]:

@@ -221,6 +221,9 @@ def record(
     """Leaves the row that tells of a sweep."""
 
     def leave(connection: Connection, done: Survey) -> None:
+        if record.when == "deleted" and not done.applied:
+            # Others held the rows.
+            return
         told: dict[str, object] = {
             "deleted": done.applied,
             "cutoff": done.cutoff.isoformat() if done.cutoff else None,

@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.sql import ColumnElement
 
 from keepfor.errors import StoreChanged
+from keepfor.stores import files
 from keepfor.stores.sql.catalogue import Declared
 
 Key = tuple[Any, ...]
@@ -122,7 +123,17 @@ def save(folder: Path, entries: Iterable[tuple[str, Sequence[Key]]]) -> tuple[st
 
     Returns:
         The file's path, and a digest of what is in it.
+
+    Raises:
+        StoreError: when it cannot be written.
     """
+    try:
+        return _save(folder, entries)
+    except OSError as error:
+        raise files.explained(error, str(folder)) from error
+
+
+def _save(folder: Path, entries: Iterable[tuple[str, Sequence[Key]]]) -> tuple[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     _forget(folder)
     # What has no form of its own there is text, which the database takes for what it is.
@@ -162,6 +173,8 @@ def load(path: str, digest: str) -> Iterator[tuple[str, list[Key]]]:
                 yield name, [tuple(key) for key in keys]
     except FileNotFoundError:
         raise StoreChanged(path=path, why="the keys that the plan saw are gone") from None
+    except OSError as error:
+        raise files.explained(error, path) from error
 
 
 def _forget(folder: Path) -> None:

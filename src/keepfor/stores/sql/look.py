@@ -180,6 +180,14 @@ class Look:
             seen = partial(keys.load, extent.keys, extent.keys_digest) if extent.keys else None
             yield from batches_of_orphans(self.connection, lost, seen, pace)
 
+    def can_write(self, instant: datetime) -> bool:
+        """Whether anything tells how an instant would be written here."""
+        try:
+            self.shape.write(instant)
+        except NoShape:
+            return False
+        return True
+
     @property
     def _grows(self) -> bool:
         database, table = self.database, self.spec.table
@@ -221,7 +229,9 @@ class Look:
                 ends = known.order_by(first).limit(_OLDEST), known.order_by(last).limit(_NEWEST)
             else:
                 ends = known.limit(_OLDEST), known.order_by(layout.key[0].desc()).limit(_NEWEST)
-            rows = [row for query in ends for row in self.connection.execute(query)]
+            found = (row for query in ends for row in self.connection.execute(query))
+            # In a small table both ends have the same rows.
+            rows = list({tuple(row)[1:]: row for row in found}.values())
             return detect(dialect, layout.time_type, [row[0] for row in rows], unit, zone)
         except NoShape as error:
             odd = [rows[at] for at in error.offending]
@@ -245,10 +255,15 @@ class Look:
         if not keep_last:
             return None
         known = select(self.shape.raw(self.layout.time)).where(self.layout.time.is_not(None))
-        query = known.order_by(self.layout.time.desc()).offset(keep_last - 1).limit(1)
-        row = self.connection.execute(query).one_or_none()
+        newest = known.order_by(self.layout.time.desc())
+        row = self.connection.execute(newest.offset(keep_last - 1).limit(1)).one_or_none()
         # Fewer than that are there: all of them stay.
-        return self._instant(row[0]) if row else _BOTTOM
+        floor = self._instant(row[0]) if row else _BOTTOM
+        if row is None or self._in_order(floor):
+            return floor
+        # Those that come first in the order of the column are not quite the newest.
+        rows = fetched(self.connection, newest.limit(keep_last))
+        return min(self._instant(row[0]) for some in rows for row in some)
 
     def _bound(self, most: int, parts: Sequence[Part]) -> datetime | None:
         """Before which rows go so that no more than so many stay, where more would."""
@@ -261,12 +276,23 @@ class Look:
         left = rest.mine & self.layout.time.is_not(None)
         if rest.part.cutoff is not None:
             left = left & ~rest.possible
-        query = rest.query(left)
-        row = self.connection.execute(query.offset(stay - most).limit(1)).one_or_none()
+        query = rest.query(left).offset(stay - most)
+        row = self.connection.execute(query.limit(1)).one_or_none()
         if row is not None:
-            return self._instant(row[0])
+            bound = self._instant(row[0])
+            if self._in_order(bound):
+                return bound
+            # Of those that come later in the order of the column, some may be older.
+            near = query.where(self.shape.older(self.layout.time, self.shape.edges(bound)[1]))
+            rows = fetched(self.connection, near)
+            return min((self._instant(row[0]) for some in rows for row in some), default=bound)
         newest = counting.newest(self.connection, self.layout, self.shape)
         return newest and newest + timedelta(microseconds=1)
+
+    def _in_order(self, instant: datetime) -> bool:
+        """Whether the order of the column is that of time, there."""
+        sure, maybe = self.shape.edges(instant)
+        return bool(sure == maybe)
 
     def _instant(self, value: object) -> datetime:
         instant = self.shape.instant(value)

@@ -47,6 +47,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         shape: its times'.
         others: the types that other parts speak of.
         within: the rows that it may not go beyond.
+        since: rows of the same types that are older are another part's; None where none are.
     """
 
     part: Part
@@ -54,6 +55,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     shape: Shape
     others: Sequence[str]
     within: ColumnElement[bool]
+    since: datetime | None = None
 
     @property
     def mine(self) -> ColumnElement[bool]:
@@ -68,8 +70,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def exact(self) -> bool:
         """Whether SQL alone can tell."""
-        sure, maybe = self.shape.edges(self._cutoff)
-        return bool(sure == maybe)
+        bounds = [self._cutoff, *([self.since] if self.since else [])]
+        return all(sure == maybe for sure, maybe in map(self.shape.edges, bounds))
 
     @property
     def certain(self) -> ColumnElement[bool]:
@@ -86,7 +88,9 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         if self.exact:
             return True
         instant = self.shape.instant(value)
-        return isinstance(instant, Known) and instant.instant < self._cutoff
+        if not isinstance(instant, Known) or instant.instant >= self._cutoff:
+            return False
+        return self.since is None or instant.instant >= self.since
 
     def doubtful(self, connection: Connection) -> Iterator[list[Key]]:
         """The keys of what goes and is not certain, some at a time."""
@@ -182,7 +186,12 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         return and_(self.mine, self.within, self._before(number))
 
     def _before(self, number: int) -> ColumnElement[bool]:
-        return self.shape.older(self.layout.time, self._edge(number))
+        time, shape = self.layout.time, self.shape
+        before = shape.older(time, self._edge(number))
+        if self.since is None:
+            return before
+        # What is certain, or possible, of the one end is the opposite of the other.
+        return and_(before, ~shape.older(time, shape.edges(self.since)[1 - number]))
 
     def _count(self, connection: Connection, *conditions: ColumnElement[bool]) -> int:
         query = select(func.count()).select_from(self.layout.rows).where(*conditions)
@@ -192,18 +201,25 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 def reaches(
     parts: Sequence[Part], layout: Layout, shape: Shape, within: ColumnElement[bool] | None = None
 ) -> list[Reach]:
-    """What each part reaches; a row belongs to the part of its type, or else to those of none."""
+    """What each part reaches; a row belongs to the part of its type, or else to those of none.
+
+    Of two that speak of the same rows, the first takes them.
+    """
     types = [part.type for part in parts if part.type is not None]
-    return [
-        Reach(
+    found, since = list[Reach](), dict[str | None, datetime]()
+    for part in parts:
+        reach = Reach(
             part=part,
             layout=layout,
             shape=shape,
             others=types if part.type is None else (),
             within=true() if within is None else within,
+            since=since.get(part.type),
         )
-        for part in parts
-    ]
+        found.append(reach)
+        if part.cutoff is not None:
+            since[part.type] = part.cutoff
+    return found
 
 
 def beyond(columns: Sequence[ColumnElement[Any]], values: Sequence[object]) -> ColumnElement[bool]:
