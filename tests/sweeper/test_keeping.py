@@ -14,6 +14,7 @@ from keepfor.errors import BreakerTripped, StoreError, SweepStopped
 from keepfor.items import Survey
 from keepfor.stores.ledger import LedgerStore
 from keepfor.sweeper import Stopped, Sweeper
+from tests import caesar
 from tests.sweeper.build import NOW, Yard, gated, report, rows, settled
 
 
@@ -213,6 +214,18 @@ def test_what_is_not_idle_is_always_recorded(yard: Yard) -> None:
     (yard.folder / "recall.jsonl").rmdir()
     sweep(sweeper, times=2)
     assert [bool(error) for _, error in endings(yard)[4:]] == [True, True, False]
+
+
+def test_what_is_begun_is_ended(yard: Yard) -> None:
+    """A sweep that has nothing to delete, and tells of that in its table, is no unfinished one."""
+    caesar.rebuild(yard.folder)
+    yard.configure(
+        audit="kind: table, url: 'sqlite:///caesar.sqlite3', table: audit_log, key: id, time: ts, "
+        "type: event_type, keep_for: 36500d, "
+        "record_sweeps: {type: memory.retention_sweep, payload: payload}"
+    )
+    sweep(yard.sweeper(), times=2)
+    assert [event for event, _ in endings(yard)] == ["intent", "outcome"] * 2
 
 
 def test_a_record_of_another_time_says_nothing_of_today(yard: Yard) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Event
@@ -16,7 +17,7 @@ from keepfor.errors import BadConfig, ConfigError, PlanStale, UnknownStore
 from keepfor.plan import Plan, build
 from keepfor.stores import files, folders
 from keepfor.sweeper import Stopped, loop
-from tests import neo, runs
+from tests import caesar, neo, runs
 from tests.sweeper.build import LONG, NOW, Gate, Yard, gated, report, rows, settled
 
 LEDGER = "kind: ledger, path: recall.jsonl, keep_for: 90d"
@@ -54,6 +55,30 @@ def test_the_real_runs_to_their_known_figures(yard: Yard) -> None:
     done = report(asyncio.run(main()), "rem")
     assert (done.kept, done.applied) == (200, 60)
     assert runs.left(folder) == names[60:]
+
+
+TABLE = (
+    "kind: table, url: 'sqlite:///caesar.sqlite3', table: audit_log, key: id, time: ts, "
+    "type: event_type, keep_for: 90d, "
+    "dependents: [{table: semantic_chunks, column: audit_log_id}], "
+    "record_sweeps: {type: memory.retention_sweep, payload: payload}"
+)
+
+
+def test_the_real_table_to_its_known_figures(yard: Yard) -> None:
+    """Of caesar's 600 rows 150 go with their 82 embeddings, and one tells of it."""
+    database = caesar.rebuild(yard.folder)
+    yard.configure(audit=TABLE)
+
+    async def main() -> Sweeper:
+        async with yard.sweeper() as sweeper:
+            await yard.timer.asleep()
+            return sweeper
+
+    done = report(asyncio.run(main()), "audit")
+    assert (done.applied, done.kept, done.dependents) == (150, 450, {"semantic_chunks": 82})
+    left = caesar.rows(database)
+    assert (len(left["audit_log"]), len(left["semantic_chunks"])) == (451, 255)
 
 
 def test_it_comes_again_every_interval(yard: Yard) -> None:
@@ -209,6 +234,37 @@ def test_a_sweep_of_runs_stops_at_its_next_slice(
         pass
     asyncio.run(sweeper.sweep_now())
     assert runs.left(folder) == names[4:]
+
+
+def test_a_sweep_of_a_table_stops_between_two_transactions(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a stopped sweep has deleted is counted, and the next one deletes the rest."""
+    database = caesar.rebuild(yard.folder)
+    yard.configure(audit=TABLE)
+
+    async def main() -> Sweeper:
+        sweeper = yard.sweeper()
+        with gated(monkeypatch) as gate:
+            await sweeper.start()
+            await gate.reached()
+            stopping = asyncio.create_task(sweeper.stop())
+            await settled()
+            gate.open()
+            await stopping
+        return sweeper
+
+    def deleted(sweeper: Sweeper) -> float:
+        (told,) = re.findall(r"keepfor_deleted_rows_total\S+ (\S+)", sweeper.metrics_text())
+        return float(told)
+
+    sweeper = asyncio.run(main())
+    assert isinstance(sweeper.last_report["audit"], Stopped)
+    left = [row for row in caesar.rows(database)["audit_log"] if row[0] <= 600]
+    assert len(left) == 600 - deleted(sweeper)
+    asyncio.run(sweeper.sweep_now())
+    assert deleted(sweeper) == 150
+    assert len(caesar.rows(database)["semantic_chunks"]) == 255
 
 
 def test_a_program_that_ends_stops_the_sweep(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -252,12 +252,14 @@ class _Recorder:
 
     def end(self, report: Report, error: str) -> None:
         self.ended = True
-        if error:
-            worth_it = self._begun or not self._asked.is_set()
-        else:
-            worth_it = outcome(report) != "nothing to do" or not self._told_today(report.target)
-        if worth_it:
+        if self._begun or self._worth_it(report, error):
             self._trail.end(report, error)
+
+    def _worth_it(self, report: Report, error: str) -> bool:
+        """Whether a sweep that changed nothing is worth a record."""
+        if error:
+            return not self._asked.is_set()
+        return outcome(report) != "nothing to do" or not self._told_today(report.target)
 
     def _told_today(self, target: str) -> bool:
         last = latest(self._trail.records(), {target}).get(target)
