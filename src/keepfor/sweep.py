@@ -90,7 +90,7 @@ def apply(
                 _apply_rows(plan, store, terms(policy, now, store.bounds), report, begin, progress)
             else:
                 fresh = build(store, policy, now, name=plan.store, progress=progress)
-                _apply_items(plan, fresh, store, report, begin)
+                _apply_items(plan, fresh, store, report, begin, progress)
     return report
 
 
@@ -221,7 +221,12 @@ def _both(planned: Survey, present: Survey) -> Survey:
 
 
 def _apply_items(
-    plan: Plan, fresh: Plan, store: ItemStore, report: Report, begin: Callable[[], None]
+    plan: Plan,
+    fresh: Plan,
+    store: ItemStore,
+    report: Report,
+    begin: Callable[[], None],
+    progress: Progress | None = None,
 ) -> None:
     planned = [decision for decision in plan.decisions if decision.action != "keep"]
     present = {(decision.id, decision.action) for decision in fresh.decisions}
@@ -234,7 +239,10 @@ def _apply_items(
     try:
         if standing:
             begin()
-            outcomes.extend(store.apply(standing))
+            for outcome in store.apply(standing):
+                outcomes.append(outcome)
+                if progress:
+                    progress(len(outcomes), len(planned))
     finally:
         told = {outcome.id for outcome in outcomes}
         outcomes += [

@@ -311,3 +311,22 @@ def test_what_was_not_there_when_it_was_planned_is_out_of_reach(tmp_path: Path) 
     report = apply(plan, store, KEEP, NOW, trail=Notebook())
     assert (report.scanned, report.applied) == (0, 0)
     assert path.read_bytes() == line(100)
+
+
+def test_a_sweep_of_items_can_be_stopped_between_two_of_them() -> None:
+    """Whoever watches may end it; what was done is told, and the rest is told to be undone."""
+    store, notebook = items(one=100, two=101, three=102, young=1), Notebook()
+    seen: list[tuple[int, int]] = []
+
+    def watch(done: int, total: int) -> None:
+        # The looks at the store, before anything is done, count its four items.
+        if total == 3:
+            seen.append((done, total))
+            if done == 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        apply(planned(store), store, KEEP, NOW, trail=notebook, progress=watch)
+    assert seen == [(1, 3), (2, 3)]
+    assert len(store.items) == 2
+    assert notebook.told == [("intent", 0), ("outcome", 2)]
