@@ -329,4 +329,4 @@ def test_a_sweep_of_items_can_be_stopped_between_two_of_them() -> None:
         apply(planned(store), store, KEEP, NOW, trail=notebook, progress=watch)
     assert seen == [(1, 3), (2, 3)]
     assert len(store.items) == 2
-    assert notebook.told == [("intent", 0), ("outcome", 2)]
+    assert notebook.told == [("intent", 0), ("outcome", "KeyboardInterrupt")]
