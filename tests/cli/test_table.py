@@ -501,6 +501,21 @@ def test_a_postgresql_from_plan_to_reclaim(
     assert hidden(everywhere(place, *ran))
 
 
+def test_what_is_granted_as_told_is_enough(
+    place: Place, postgres_url: str, server: psycopg.Connection[Any]
+) -> None:
+    """A role that may do what the message says can plan and apply."""
+    place.configure(f"{AUDIT}    url: {postgres_url.replace('postgres@', 'clerk@')}\n")
+    server.execute("RESET ROLE")
+    server.execute("CREATE ROLE clerk LOGIN")
+    rights = place.run("plan").err.partition("GRANT ")[2].partition(" ON ")[0]
+    server.execute(f"GRANT {rights} ON audit_log, semantic_chunks TO clerk")
+    place.configure(
+        f"{AUDIT}    url: {postgres_url.replace('postgres@', 'clerk@')}\n    record_sweeps: off\n"
+    )
+    assert place.run("apply", "--yes", "--json").store["applied"] == 150
+
+
 def test_a_wrong_password_is_told_and_never_shown(
     place: Place, postgres_url: str, server: psycopg.Connection[Any]
 ) -> None:

@@ -673,7 +673,7 @@ def test_missing_privileges_are_named(url: str) -> None:
     for statement in ("SELECT * FROM notes", "DELETE FROM notes"):
         said = refusal(at(url, "clerk"), statement)
         assert "permission denied for table notes." in said
-        assert "GRANT SELECT, DELETE ON" in said
+        assert "GRANT SELECT, DELETE, UPDATE ON" in said
     with beside(url) as other:
         other.execute("GRANT SELECT ON notes TO clerk")
     database = at(url, "clerk")

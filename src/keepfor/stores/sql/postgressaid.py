@@ -23,7 +23,8 @@ _NOTHING_DONE = (
 _REFUSALS = {
     "42501": (
         "{said}.",
-        "Let it, as the owner: GRANT SELECT, DELETE ON <the table and its dependents> TO {user}.",
+        # Without UPDATE nobody may lock the rows that are to go.
+        "As the owner: GRANT SELECT, DELETE, UPDATE ON <the table and its dependents> TO {user}.",
     ),
     "25006": (
         "it takes no changes ({said}).",
