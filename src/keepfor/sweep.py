@@ -18,6 +18,7 @@ from keepfor.errors import (
     PlanSpent,
     PlanStale,
     StoreChanged,
+    StoreError,
     SweepInterrupted,
     SweepStopped,
 )
@@ -44,6 +45,27 @@ class Recorder(Protocol):
 
     def end(self, report: Report, error: str) -> None:
         """Record what it did, and what went wrong if anything did."""
+
+
+def planned(
+    store: RowStore | ItemStore,
+    policy: Policy,
+    now: datetime,
+    *,
+    name: str,
+    progress: Progress | None = None,
+) -> Plan:
+    """A plan that is to be carried out at once; the parameters are those of `plan.build`.
+
+    A reader leaves alone what a killed sweep left. Where that keeps a store from being read, it is
+    put in order first, as the sweep itself would do.
+    """
+    try:
+        return build(store, policy, now, name=name, progress=progress)
+    except StoreError:
+        with store.locked(PATIENCE):
+            pass
+        return build(store, policy, now, name=name, progress=progress)
 
 
 def apply(
@@ -202,9 +224,8 @@ def _apply_rows(
     except (SweepStopped, SweepInterrupted) as stopped:
         _fill(report, stopped.done)
         raise
-    planned = plan.survey
     _fill(report, done)
-    report.skipped = max(0, planned.applied - done.applied)
+    report.skipped = max(0, plan.survey.applied - done.applied)
     report.kept -= report.skipped
 
 

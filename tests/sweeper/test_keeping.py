@@ -93,7 +93,7 @@ def test_a_mistake_of_ours_does_not_end_it(
             assert isinstance(sweeper.last_report["recall"], ZeroDivisionError)
             assert sweeper.is_running
 
-    monkeypatch.setattr("keepfor.sweeper.keeping.build", wrong)
+    monkeypatch.setattr("keepfor.sweeper.keeping.sweep.planned", wrong)
     asyncio.run(main())
     (warning,) = caplog.records
     assert warning.exc_info

@@ -416,7 +416,7 @@ def test_a_clock_that_is_set_right_in_mid_sweep_saves_what_it_condemned(
         yard.clock.now = NOW
         return plan
 
-    monkeypatch.setattr("keepfor.sweeper.keeping.build", set_right)
+    monkeypatch.setattr("keepfor.sweeper.keeping.sweep.planned", set_right)
     yard.clock.advance(days=10)
     swept = asyncio.run(yard.sweeper().sweep_now())
     assert isinstance(swept["recall"], PlanStale)

@@ -52,7 +52,8 @@ def apply(
         run.settings(saved.store)
         results = {saved.store: saved}
     else:
-        results = {name: build(run, name, run.clock()) for name in run.names(wanted)}
+        names = run.names(wanted)
+        results = {name: build(run, name, run.clock(), at_once=True) for name in names}
         if not yes:
             _confirm(run, [plan for plan in results.values() if isinstance(plan, Plan)], force)
     documents, exit_codes = [], []

@@ -10,6 +10,7 @@ from shlex import quote
 from typing import Any
 
 from keepfor import plan as plans
+from keepfor import sweep
 from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer, error, of_plan
@@ -68,15 +69,23 @@ def plan(
     return Answer(verb="plan", facts=facts, exit_code=codes.gravest(exit_codes))
 
 
-def build(run: Invocation, name: str, moment: datetime) -> Plan | KeepforError | OSError:
+def build(
+    run: Invocation, name: str, moment: datetime, *, at_once: bool = False
+) -> Plan | KeepforError | OSError:
     """A store's plan, with a bar if it takes long; or what kept it from being made.
 
     That one store cannot be read is handed back, for it does not keep the others from being.
+
+    Parameters:
+        name: the store's.
+        moment: the instant to judge ages by.
+        at_once: whether it is to be carried out, so that what a killed sweep left is put in order.
     """
     try:
         store, policy = run.store(name), policy_of(run.settings(name))
         with run.out.progress(f"Reading {name}") as progress:
-            return plans.build(store, policy, moment, name=name, progress=progress)
+            make = sweep.planned if at_once else plans.build
+            return make(store, policy, moment, name=name, progress=progress)
     except (KeepforError, OSError) as problem:
         return problem
 

@@ -81,25 +81,30 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not self.database.exists:
             return Survey(cutoff=terms.cutoff)
-        with self.database.reading() as connection:
-            look = self._look(connection)
+
+        def count(look: Look) -> Survey:
             aimed = look.aim(terms)
             look.check_times(look.reaches(aimed))
             extent = look.extent(aimed, self.folder / "keys", orphans=self._takes_orphans)
             seen = look.count(aimed, terms, look.within(extent))
             seen.extent = extent
-            if progress:
-                progress(seen.scanned, seen.scanned)
             return seen
+
+        seen = self._read(count)
+        if progress:
+            progress(seen.scanned, seen.scanned)
+        return seen
 
     def aim(self, terms: Terms) -> Survey:
         """See `RowStore.aim`: rows are counted only if there is a ceiling."""
         if not self.database.exists:
             return Survey(cutoff=terms.cutoff)
-        with self.database.reading() as connection:
-            look = self._look(connection)
+
+        def aim(look: Look) -> Survey:
             extent = look.extent(None, self.folder / "keys", orphans=self._takes_orphans)
             return Survey(parts=look.aim(terms), cutoff=terms.cutoff, extent=extent)
+
+        return self._read(aim)
 
     def delete(
         self,
@@ -163,6 +168,15 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         """
         with self.locked(wait):
             return self.database.reclaim()
+
+    def _read(self, ask: Callable[[Look], Survey]) -> Survey:
+        """Ask a reader; where nobody was at the database and somebody came meanwhile, once more."""
+        try:
+            with self.database.reading() as connection:
+                return ask(self._look(connection))
+        except StoreChanged:
+            with self.database.reading() as connection:
+                return ask(self._look(connection))
 
     def _look(self, connection: Connection) -> Look:
         return Look(connection, self.database, self.spec, self.unit, self.zone)

@@ -16,7 +16,7 @@ from keepfor.config import Config, policy_of
 from keepfor.config.opening import open_store, open_trail
 from keepfor.errors import KeepforError, SweepStopped
 from keepfor.items import Report
-from keepfor.plan import Plan, build, policy_digest
+from keepfor.plan import Plan, policy_digest
 from keepfor.stores.base import Progress
 from keepfor.times import DAY, Known, parse_instant, utc_now
 from keepfor.trail import Trail, latest
@@ -115,7 +115,7 @@ class Keeper:
         report.rules = [rule.name for rule in policy.rules]
         report.target, report.policy = store.target, policy_digest(policy, store.settings)
         report.now = self._clock()
-        plan = build(store, policy, report.now, name=self.name, progress=progress)
+        plan = sweep.planned(store, policy, report.now, name=self.name, progress=progress)
         report.plan = plan.digest
         seen.append(plan)
         return sweep.apply(
