@@ -337,7 +337,11 @@ def test_a_key_of_null_keeps_its_row(tmp_path: Path) -> None:
 
 def test_a_file_of_keys_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Portions keep their names, their order and their values."""
-    entries = [("keep_for", [(1,), (2,)]), ("", [("a", b"b", 1.5)]), ("keep_for", [(2**63 - 1,)])]
+    entries: list[tuple[str, list[Any]]] = [
+        ("keep_for", [(1,), (2,)]),
+        ("", [("a", b"b", 1.5)]),
+        ("keep_for", [(2**63 - 1,)]),
+    ]
     path, digest = save(tmp_path / "new" / "folder", entries)
     assert list(load(path, digest)) == entries
     assert Path(path).parent == tmp_path / "new" / "folder"

@@ -1,4 +1,4 @@
-"""What a database knows of a table: what its columns hold, and what refers to it."""
+"""What a database knows of a table: what its columns hold, its indexes, and what refers to it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,24 @@ _COLUMNS = {
         ORDER BY attnum
     """,
 }
+#: All indexes of a table, a row for each of their columns; an expression has no name.
+_INDEXES = {
+    "sqlite": """
+        SELECT each.seq, "unique", partial, column.name
+        FROM pragma_index_list(:name) AS each JOIN pragma_index_info(each.name) AS column
+        ORDER BY each.seq, seqno
+    """,
+    "postgresql": """
+        SELECT indexrelid, indisunique, indpred IS NOT NULL, attname
+        FROM pg_index
+        CROSS JOIN unnest(CAST(indkey AS int2[])) WITH ORDINALITY AS part (number, place)
+        LEFT JOIN pg_attribute ON attrelid = indrelid AND attnum = number
+        WHERE indisvalid AND place <= indnkeyatts
+            AND indrelid = to_regclass(format('%I.%I', CAST(:schema AS text), CAST(:name AS text)))
+        ORDER BY indexrelid, place
+    """,
+}
+
 #: All foreign keys that refer to a table, a row for each of their columns.
 _REFERENCES = {
     "sqlite": """
@@ -58,6 +76,20 @@ class Declared(UserDefinedType[object]):
         return self.name
 
 
+class FoundIndex(NamedTuple):
+    """An index, or what a database keeps one for: a primary key, a unique constraint.
+
+    Parameters:
+        columns: what it is of, in order; empty for an expression.
+        unique: whether no two rows share those.
+        partial: whether it leaves rows out.
+    """
+
+    columns: tuple[str, ...]
+    unique: bool
+    partial: bool
+
+
 class Reference(NamedTuple):
     """A foreign key that a database knows of.
 
@@ -92,6 +124,19 @@ def declared(connection: Connection, schema: str, name: str) -> dict[str, str]:
     query = text(_COLUMNS[connection.dialect.name])
     found = connection.execute(query, {"schema": schema, "name": name}).all()
     return {row[0]: row[1] for row in found}
+
+
+def indexes_of(connection: Connection, schema: str, name: str) -> Iterator[FoundIndex]:
+    """The indexes of a table.
+
+    Parameters: as for `declared`.
+    """
+    query = text(_INDEXES[connection.dialect.name])
+    rows = connection.execute(query, {"schema": schema, "name": name}).all()
+    for _, parts in groupby(rows, key=lambda row: row[0]):
+        found = [tuple(row)[1:] for row in parts]
+        unique, partial, _ = found[0]
+        yield FoundIndex(tuple(name or "" for *_, name in found), bool(unique), bool(partial))
 
 
 def references_to(connection: Connection, schema: str, name: str) -> Iterator[Reference]:

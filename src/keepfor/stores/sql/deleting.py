@@ -302,8 +302,8 @@ def _remove(
     statement = delete(rows).where(condition)
     if connection.dialect.name != "postgresql":
         return connection.execute(statement).rowcount
-    name = connection.dialect.identifier_preparer.quote(rows.name)
-    size = func.pg_column_size(literal_column(f"{name}.*")).label("size")
+    name = rows.name.replace('"', '""')
+    size = func.pg_column_size(literal_column(f'"{name}".*')).label("size")
     gone = statement.returning(size).cte()
     query = select(func.count(), func.coalesce(func.sum(gone.c.size), 0))
     number, freed = connection.execute(query).one()

@@ -13,7 +13,15 @@ from sqlalchemy.schema import Column, CreateIndex, Index, MetaData, Table
 from sqlalchemy.sql import ColumnElement
 
 from keepfor.errors import StoreError
-from keepfor.stores.sql.catalogue import Declared, Reference, declared, folded, references_to, split
+from keepfor.stores.sql.catalogue import (
+    Declared,
+    Reference,
+    declared,
+    folded,
+    indexes_of,
+    references_to,
+    split,
+)
 from keepfor.stores.sql.database import Database
 
 
@@ -205,23 +213,17 @@ class _Look:
         self.check_columns(name, said)
         if set(said) == set(primary):
             return said
-        unique: list[Any] = [
-            found["column_names"]
-            for found in (
-                *self._inspector.get_unique_constraints(plain, schema),
-                *(
-                    index
-                    for index in self._inspector.get_indexes(plain, schema)
-                    if index["unique"] and not _is_partial(index)
-                ),
-            )
+        unique = [
+            set(index.columns)
+            for index in indexes_of(self._connection, *self._place(name))
+            if index.unique and not index.partial
         ]
         nullable = [
             found["name"]
             for found in self._inspector.get_columns(plain, schema)
             if found["name"] in said and found["nullable"]
         ]
-        if not any(set(names) == set(said) for names in unique) or nullable:
+        if set(said) not in unique or nullable:
             raise self._refusal(
                 f"nothing sees to it that no two rows of {name} share one {' and '.join(said)}.",
                 f"Name its primary key ({', '.join(primary) or 'it has none'}), or make it unique "
@@ -343,20 +345,12 @@ class _Look:
     def indexed(self, name: str, wanted: tuple[str, ...]) -> bool:
         """Whether an index begins with these columns."""
         plain, schema = split(name)
-        kept: list[Any] = [
-            self._inspector.get_pk_constraint(plain, schema)["constrained_columns"],
-            *(
-                found["column_names"]
-                for found in self._inspector.get_unique_constraints(plain, schema)
-            ),
-            *(
-                found["column_names"]
-                for found in self._inspector.get_indexes(plain, schema)
-                # Of one with a condition nobody can tell what it leaves out.
-                if not _is_partial(found)
-            ),
-        ]
-        return any(set(names[: len(wanted)]) == set(wanted) for names in kept)
+        indexes = indexes_of(self._connection, *self._place(name))
+        # Of one with a condition nobody can tell what it leaves out.
+        kept = [index.columns for index in indexes if not index.partial]
+        # SQLite has none for what is another name of the rowid.
+        primary = self._inspector.get_pk_constraint(plain, schema)["constrained_columns"]
+        return any(set(names[: len(wanted)]) == set(wanted) for names in (*kept, tuple(primary)))
 
     def slow_links(self, dependents: Iterable[Dependent]) -> Iterator[str]:
         """For each dependent that has to be read whole for each row, what would help."""
@@ -382,10 +376,6 @@ def _clause(name: str, columns: dict[str, str]) -> TableClause:
     return table(
         plain, *(column(name, Declared(type_)) for name, type_ in columns.items()), schema=schema
     )
-
-
-def _is_partial(index: Any) -> bool:
-    return any(key.endswith("_where") for key in index.get("dialect_options", {}))
 
 
 def _nearest(name: str, there: Sequence[str]) -> str:
