@@ -188,6 +188,14 @@ def test_orphans_go_where_that_is_asked_for(
     assert place.run("log", "--json").json["sweeps"][0]["outcome"] == "done"
 
 
+def test_orphans_alone_are_something_to_do_in_the_background(place: Place, database: Path) -> None:
+    """A sweep that only removed orphans is not told as one that had nothing to do."""
+    place.configure(f"{AUDIT}    orphans: delete\n    keep_for: 200d\n")
+    with_orphans(database)
+    store = place.run("run", "--once", "--json").store
+    assert (store["outcome"], store["orphans"]) == ("done", {"semantic_chunks": 3})
+
+
 # --- how it stands ------------------------------------------------------------------------
 
 

@@ -227,7 +227,7 @@ def outcome(result: Report | Exception) -> str:
         return "stopped" if isinstance(result, Stopped) else "failed"
     if result.skipped or result.failed:
         return "partly done"
-    return "done" if result.applied else "nothing to do"
+    return "done" if result.applied or result.orphans else "nothing to do"
 
 
 class _Recorder:
