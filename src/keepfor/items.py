@@ -187,8 +187,8 @@ class TableExtent(msgspec.Struct, frozen=True, kw_only=True, tag_field="of", tag
         highest: the highest key that was there, where the database itself hands out ever higher
             ones; rows above it came later.
         witness: a digest of the row that has this key, which tells that it was not given again.
-        keys: the file that holds the keys of all that would go, rows or orphans, and is not bounded
-            by the highest.
+        keys: the file that holds the keys of all that would go, orphans among them, and is not
+            bounded by the highest; empty where there is nothing of that kind, None for no bound.
         keys_digest: a digest of that file.
     """
 

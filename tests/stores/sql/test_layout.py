@@ -348,3 +348,10 @@ def test_a_role_needs_no_more_than_it_is_told(postgres_url: str, tmp_path: Path)
     assert swept(store).applied == 1
     assert column(postgres_url, "SELECT id FROM notes") == [2]
     run(postgres_url, "REVOKE ALL ON notes, vectors FROM sweeper")
+
+
+def test_one_column_may_be_named_by_itself() -> None:
+    """A name is not taken for a list of letters."""
+    assert Dependent(table="v", columns="note", key="id") == Dependent(  # type: ignore[arg-type]
+        table="v", columns=("note",), key=("id",)
+    )

@@ -38,13 +38,11 @@ class Orphans(msgspec.Struct, frozen=True, kw_only=True):
         number: tells the dependent from all others.
         link: the dependent.
         condition: that a row is one of them.
-        bounded: whether the condition leaves out those that may have come since a plan.
     """
 
     number: int
     link: Link
     condition: ColumnElement[bool]
-    bounded: bool
 
     @property
     def name(self) -> str:
@@ -161,19 +159,12 @@ def batches_of_keys(
             start += size
 
 
-def orphans_of(layout: Layout, highest: int | None) -> list[Orphans]:
-    """The orphans that may go, by the tables they are in.
-
-    Parameters:
-        layout: the table's that they hang on.
-        highest: a missing row with a higher key may be still to come; None where no key tells.
-    """
-    found = []
-    for number, (link, lost) in enumerate(adrift(layout)):
-        bounded = highest is not None and link in layout.links
-        condition = lost & (link.columns[0] <= highest) if bounded else lost
-        found.append(Orphans(number=number, link=link, condition=condition, bounded=bounded))
-    return found
+def orphans_of(layout: Layout) -> list[Orphans]:
+    """The orphans that hang on rows of a table, by the tables they are in."""
+    return [
+        Orphans(number=number, link=link, condition=lost)
+        for number, (link, lost) in enumerate(adrift(layout))
+    ]
 
 
 def batches_of_orphans(
@@ -186,11 +177,10 @@ def batches_of_orphans(
 
     Parameters:
         all_orphans: where they are.
-        seen: the keys of those that a plan saw, for what is not bounded otherwise; None where all
-            that are there may go.
+        seen: the keys of those that a plan saw; None where all that are there may go.
     """
     for orphans in all_orphans:
-        if orphans.bounded or seen is None:
+        if seen is None:
             yield from _orphans_there(connection, orphans, pace)
             continue
         for name, keys in seen():

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -122,13 +123,17 @@ def save(folder: Path, entries: Iterable[tuple[str, Sequence[Key]]]) -> tuple[st
         entries: keys, each portion under the name of what it is for.
 
     Returns:
-        The file's path, and a digest of what is in it.
+        The file's path, and a digest of what is in it; both empty where there are no keys.
 
     Raises:
         StoreError: when it cannot be written.
     """
+    entries = iter(entries)
+    first = next(entries, None)
+    if first is None:
+        return "", ""
     try:
-        return _save(folder, entries)
+        return _save(folder, chain([first], entries))
     except OSError as error:
         raise files.explained(error, str(folder)) from error
 
@@ -157,11 +162,13 @@ def _save(folder: Path, entries: Iterable[tuple[str, Sequence[Key]]]) -> tuple[s
 
 
 def load(path: str, digest: str) -> Iterator[tuple[str, list[Key]]]:
-    """The keys of a plan, a portion at a time.
+    """The keys of a plan, a portion at a time; none of a path that is empty.
 
     Raises:
         StoreChanged: when they are not what the plan saw.
     """
+    if not path:
+        return
     try:
         with open(path, "rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:

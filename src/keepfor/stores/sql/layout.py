@@ -40,6 +40,12 @@ class Dependent(msgspec.Struct, frozen=True, kw_only=True):
     key: tuple[str, ...] = ()
     dependents: tuple[Dependent, ...] = ()
 
+    def __post_init__(self) -> None:
+        # One name is as good as a tuple of one; taken for one, its letters would be columns.
+        for field in ("columns", "key"):
+            if isinstance(name := getattr(self, field), str):
+                msgspec.structs.force_setattr(self, field, (name,))
+
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """The row that each sweep leaves in the table itself.

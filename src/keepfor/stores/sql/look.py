@@ -117,6 +117,8 @@ class Look:
     def extent(self, parts: Sequence[Part] | None, folder: Path, *, orphans: bool) -> TableExtent:
         """Which rows are there; where keys do not grow, those that the parts take, on disk.
 
+        Orphans have no key that grows, so those that may go are on disk too.
+
         Parameters:
             parts: None where nothing will be planned, and what is there now may go.
             folder: where the keys are kept, if they have to be.
@@ -127,10 +129,9 @@ class Look:
         if grows:
             highest = self.connection.execute(select(func.max(self.layout.key[0]))).scalar_one()
             found = replace(found, highest=highest or 0, witness=self._witness(highest))
-        there = orphans_of(self.layout, found.highest) if orphans else []
-        lost = [each for each in there if not each.bounded]
-        if parts is None or (grows and not lost):
+        if parts is None or (grows and not orphans):
             return found
+        lost = orphans_of(self.layout) if orphans else []
         entries = chain([] if grows else self._entries(parts), self._orphans(lost))
         path, digest = keys.save(folder, entries)
         return replace(found, keys=path, keys_digest=digest)
@@ -176,8 +177,9 @@ class Look:
             by_name = {part_name(each.part): each for each in reached}
             yield from batches_of_keys(keys.load(extent.keys, extent.keys_digest), by_name, pace)
         if orphans:
-            lost = orphans_of(self.layout, extent.highest)
-            seen = partial(keys.load, extent.keys, extent.keys_digest) if extent.keys else None
+            lost = orphans_of(self.layout)
+            file = extent.keys
+            seen = None if file is None else partial(keys.load, file, extent.keys_digest)
             yield from batches_of_orphans(self.connection, lost, seen, pace)
 
     def can_write(self, instant: datetime) -> bool:
