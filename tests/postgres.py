@@ -36,13 +36,9 @@ max_connections = 30
 """
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Path]:
-    """The folder in which the server of this test process has its socket and its data.
-
-    It cannot lie in a folder of pytest's: root's is closed to `nobody`, and its path is longer
-    than a socket's may be.
-    """
+@contextmanager
+def serving() -> Iterator[Path]:
+    """A server; what it gives is the folder in which its socket and its data are."""
     folder = Path(tempfile.mkdtemp(prefix="keepfor-pg-", dir=_quick_place())).resolve()
     try:
         os.chown(folder, *_account())
@@ -50,6 +46,17 @@ def postgres_server() -> Iterator[Path]:
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Path]:
+    """The server of this test process.
+
+    It cannot lie in a folder of pytest's: root's is closed to `nobody`, and its path is longer
+    than a socket's may be.
+    """
+    with serving() as folder:
+        yield folder
 
 
 @pytest.fixture

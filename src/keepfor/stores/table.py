@@ -87,7 +87,8 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             look.check_times(look.reaches(aimed))
             extent = look.extent(aimed, self.folder / "keys", orphans=self._takes_orphans)
             seen = look.count(aimed, terms, look.within(extent))
-            seen.extent = extent
+            seen.extent, seen.orphans = extent, look.orphans()
+            seen.dependents = look.hanging(aimed)
             return seen
 
         seen = self._read(count)
@@ -126,8 +127,9 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             return Survey(cutoff=survey.cutoff)
         if not self.database.exists:
             raise StoreChanged(path=self.target, why="it is gone")
+        begun: list[tuple[Survey, int]] = []
         # Not one look at a single state: it would keep writers waiting for as long as it takes.
-        with self.database.writing() as connection:
+        with self._telling_how_far(begun), self.database.writing() as connection:
             look = self._look(connection)
             if look.layout.enforced:
                 connection.exec_driver_sql("PRAGMA foreign_keys = ON")
@@ -136,10 +138,14 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             look.check_times(look.reaches(parts, look.within(extent)))
             planned = look.count_again(parts, terms, extent)
             planned.cutoff = earlier(survey.cutoff, terms.cutoff)
-            planned.orphans = planned.orphans if self._takes_orphans else {}
+            planned.orphans = look.orphans() if self._takes_orphans else {}
             acts = planned.applied or planned.orphans or self._leaves(planned)
             if acts and (accept is None or accept(planned)):
-                return self._delete(look, planned, extent, terms, progress)
+                nothing = {"applied": 0, "expired": 0, "over_ceiling": 0, "bytes_deleted": 0}
+                done = replace(planned, kept=planned.scanned, dependents={}, orphans={}, **nothing)
+                begun.append((done, planned.applied))
+                self._delete(look, planned, done, extent, terms, progress)
+                return done
         planned.kept, planned.applied, planned.dependents = planned.scanned, 0, {}
         planned.expired = planned.over_ceiling = 0
         return planned
@@ -193,45 +199,58 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         self,
         look: Look,
         planned: Survey,
+        done: Survey,
         extent: TableExtent,
         terms: Terms,
         progress: Progress | None,
-    ) -> Survey:
-        nothing = {"applied": 0, "expired": 0, "over_ceiling": 0, "bytes_deleted": 0}
-        done = replace(planned, kept=planned.scanned, dependents={}, orphans={}, **nothing)
+    ) -> None:
         pace, wanted = Pace(), self._leaves(planned)
         if wanted and not look.can_write(terms.now):
             wanted = None
             done.notes.append("it left no record, since no row tells how a time is written here")
+        delete_rows(
+            self.database,
+            look.connection,
+            look.batches(planned.parts, extent, pace, orphans=bool(planned.orphans)),
+            done=done,
+            layout=look.layout,
+            pace=pace,
+            leave=record(wanted, look.layout, look.shape, terms.now) if wanted else None,
+            progress=progress,
+            planned=planned.applied,
+        )
+        done.bytes_after = self.database.footprint(look.connection).size
+
+    @contextmanager
+    def _telling_how_far(self, begun: list[tuple[Survey, int]]) -> Iterator[None]:
+        """Where a deletion that has begun ends too early, say what was done until then.
+
+        Parameters:
+            begun: takes, once it has, what was done, which is kept up to date, and how many rows
+                are to go.
+        """
         try:
-            delete_rows(
-                self.database,
-                look.connection,
-                look.batches(planned.parts, extent, pace, orphans=bool(planned.orphans)),
-                done=done,
-                layout=look.layout,
-                pace=pace,
-                leave=record(wanted, look.layout, look.shape, terms.now) if wanted else None,
-                progress=progress,
-                planned=planned.applied,
-            )
-            done.bytes_after = self.database.footprint(look.connection).size
+            yield
         except KeyboardInterrupt as error:
-            raise SweepInterrupted(done) from error
+            if not begun:
+                raise
+            raise SweepInterrupted(begun[0][0]) from error
         except Exception as error:
+            if not begun:
+                raise
+            done, planned = begun[0]
             if not done.applied and not done.orphans and isinstance(error, StoreError):
                 raise
-            done.failed = planned.applied - done.applied
+            done.failed = planned - done.applied
             done.kept -= done.failed
             raise SweepStopped(
                 path=self.target,
                 why=f"the sweep was stopped: {error}",
                 deleted=done.applied,
-                planned=planned.applied,
+                planned=planned,
                 fix="The next sweep goes on from there.",
                 done=done,
             ) from error
-        return done
 
 
 def table_at(

@@ -24,20 +24,19 @@ CEILING = "max_count"
 def survey(
     connection: Connection, layout: Layout, shape: Shape, reached: Sequence[Reach], terms: Terms
 ) -> Survey:
-    """Count what each part takes, and what stays.
+    """Count what each part takes, and what stays; what hangs on the rows is counted apart.
 
     Parameters:
-        connection: one that sees a single state of the database.
+        connection: where to look.
         layout: the table's.
         shape: its times'.
         reached: what each part reaches.
         terms: what the counts are reported by.
     """
     total = count(connection, layout)
-    parts = _parts(connection, reached)
+    parts = parts_of(connection, reached)
     over = sum(part.count for part in parts if part.rule == CEILING)
     gone = sum(part.count for part in parts)
-    known = layout.time.is_not(None)
     kept = [oldest for each in _last(reached) if (oldest := each.first_kept(connection))]
     return Survey(
         parts=parts,
@@ -49,9 +48,7 @@ def survey(
         expired=gone - over,
         over_ceiling=over,
         future=_future(connection, layout, shape, terms.now),
-        unknown=total - count(connection, layout, known),
-        dependents=dependents(connection, layout, reached),
-        orphans=orphans(connection, layout),
+        unknown=count(connection, layout, layout.time.is_(None)),
         oldest=min(kept, default=None),
         newest=newest(connection, layout, shape),
         due=min((part.oldest for part in parts if part.oldest), default=None),
@@ -70,7 +67,7 @@ def count(
     return int(connection.execute(query).scalar_one())
 
 
-def _parts(connection: Connection, reached: Sequence[Reach]) -> list[Part]:
+def parts_of(connection: Connection, reached: Sequence[Reach]) -> list[Part]:
     """The parts with what they take."""
     parts = []
     for each in reached:

@@ -140,7 +140,7 @@ def batches_of_rows(
             continue
         last = None
         while rows := reach.pick(connection, last, size := pace.size):
-            if keys := [tuple(row)[1:] for row in rows if reach.takes(row[0])]:
+            if keys := reach.taken(rows):
                 yield Batch(keys=keys, reach=reach)
             last = rows[-1]
             if len(rows) < size:

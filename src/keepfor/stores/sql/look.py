@@ -98,6 +98,14 @@ class Look:
         seen.notes += [*self.layout.notes, *self.database.notes]
         return seen
 
+    def hanging(self, parts: Sequence[Part]) -> dict[str, int]:
+        """How many rows of other tables go with what the parts take, by table."""
+        return counting.dependents(self.connection, self.layout, self.reaches(parts))
+
+    def orphans(self) -> dict[str, int]:
+        """How many rows of other tables hang on rows that are not there, by table."""
+        return counting.orphans(self.connection, self.layout)
+
     def count_again(self, parts: Sequence[Part], terms: Terms, extent: TableExtent) -> Survey:
         """What the parts take of the rows that a plan saw, in numbers."""
         seen = self.count(parts, terms, self.within(extent))
@@ -138,7 +146,10 @@ class Look:
 
     def within(self, extent: TableExtent) -> ColumnElement[bool] | None:
         """The condition that a row is not beyond an extent, as far as its key can tell."""
-        return None if extent.highest is None else self.layout.key[0] <= extent.highest
+        if extent.highest is None:
+            return None
+        # As a sum, it is no reason to go through all the keys where there is an index on time.
+        return self.layout.key[0] + 0 <= extent.highest
 
     def check_same(self, extent: TableExtent) -> None:
         """Refuse another table than the one that an extent speaks of."""
@@ -209,7 +220,7 @@ class Look:
         for reach in self.reaches(parts):
             if reach.part.cutoff is not None:
                 for rows in fetched(self.connection, reach.query(reach.possible)):
-                    if some := [tuple(row)[1:] for row in rows if reach.takes(row[0])]:
+                    if some := reach.taken(rows):
                         yield part_name(reach.part), some
 
     def _orphans(self, lost: Sequence[Orphans]) -> Iterator[tuple[str, list[keys.Key]]]:

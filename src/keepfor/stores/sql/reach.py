@@ -17,7 +17,6 @@ from sqlalchemy import (
     bindparam,
     false,
     func,
-    not_,
     or_,
     select,
     true,
@@ -33,7 +32,7 @@ from keepfor.stores.sql.shapes import Shape
 from keepfor.times import Known
 
 #: How many rows are fetched at once, and how many one question is about.
-_FETCHED, _PAGE = 1000, 20_000
+_FETCHED, _PAGE = 1000, 10_000
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,14 +91,18 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             return False
         return self.since is None or instant.instant >= self.since
 
+    def taken(self, rows: Sequence[Row[Any]]) -> list[Key]:
+        """The keys of those rows that go, which is possible of each; their time is before them."""
+        exact = self.exact
+        return [tuple(row)[1:] for row in rows if exact or self.takes(row[0])]
+
     def doubtful(self, connection: Connection) -> Iterator[list[Key]]:
         """The keys of what goes and is not certain, some at a time."""
         if self.part.cutoff is None or self.exact:
             return
         unsure = self.query(and_(self.possible, ~self.certain))
         for rows in fetched(connection, unsure):
-            keys = [tuple(row)[1:] for row in rows if self.takes(row[0])]
-            if keys:
+            if keys := self.taken(rows):
                 yield keys
 
     def count(self, connection: Connection) -> int:
@@ -169,8 +172,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             found = select(*key).where(picked.among(key), self.certain)
             return gather(connection, found.with_for_update(skip_locked=True), level)
         found = select(self.layout.time, *key).where(picked.among(key), self.possible)
-        rows = connection.execute(found.with_for_update(skip_locked=True))
-        return put(connection, [tuple(row)[1:] for row in rows if self.takes(row[0])], level)
+        rows = connection.execute(found.with_for_update(skip_locked=True)).all()
+        return put(connection, self.taken(rows), level)
 
     @property
     def _cutoff(self) -> datetime:
@@ -227,8 +230,16 @@ def beyond(columns: Sequence[ColumnElement[Any]], values: Sequence[object]) -> C
     bounds = [as_it_is(value) for value in values]
     if len(columns) == 1:
         return columns[0] > bounds[0]
-    first = columns[0] >= bounds[0]
-    return and_(first, tuple_(*columns) > tuple_(*bounds))
+    # An index is entered by its first column alone.
+    return and_(columns[0] >= bounds[0], tuple_(*columns) > tuple_(*bounds))
+
+
+def _up_to(columns: Sequence[ColumnElement[Any]], values: Sequence[object]) -> ColumnElement[bool]:
+    """What comes no later than these values in the order of these columns."""
+    bounds = [as_it_is(value) for value in values]
+    if len(columns) == 1:
+        return columns[0] <= bounds[0]
+    return and_(columns[0] <= bounds[0], tuple_(*columns) <= tuple_(*bounds))
 
 
 def pages(
@@ -254,9 +265,9 @@ def pages(
         if last is None:
             yield page
             return
-        further = beyond(columns, tuple(last))
-        yield and_(page, not_(further))
-        page = and_(condition, further)
+        # The nearer end comes first: of two, SQLite enters an index by that.
+        yield and_(_up_to(columns, tuple(last)), page)
+        page = and_(condition, beyond(columns, tuple(last)))
 
 
 def as_it_is(value: object) -> BindParameter[Any]:

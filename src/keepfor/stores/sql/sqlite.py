@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import random
 import re
 import shutil
 import sqlite3
@@ -25,12 +24,11 @@ from keepfor.stores import files
 from keepfor.stores.ids import escape
 from keepfor.stores.sql import sqlitefiles
 from keepfor.stores.sql.database import Footprint
-from keepfor.stores.sql.sqlitesaid import explained, is_busy
+from keepfor.stores.sql.sqlitesaid import explained
+from keepfor.stores.sql.sqlitewaiting import PatientConnection
 
 #: How long to wait for others where nobody said how long, in seconds.
 _PATIENCE = 10.0
-#: The first and the longest pause between two tries for the write lock, in seconds.
-_SHORTEST, _LONGEST = 0.001, 0.005
 #: From this size on a `-wal` is brought into the database, as SQLite would by itself, in bytes.
 _WAL_ENOUGH = 4 << 20
 #: How many pages are given back in one transaction.
@@ -138,17 +136,17 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
         driver = _driver(connection)
         self._take_in(connection)
         with explained(self._name, patience):
-            # SQLite's own waiting would starve one side where readers and writers share a lock.
-            driver.execute("PRAGMA busy_timeout = 0")
+            began, driver.patience = time.monotonic(), patience
             try:
-                left = patience - _insist(driver, "BEGIN IMMEDIATE", patience)
+                driver.execute("BEGIN IMMEDIATE")
+                driver.patience -= time.monotonic() - began
                 yield
-                _insist(driver, "COMMIT", left)
+                driver.execute("COMMIT")
             finally:
+                driver.patience = _PATIENCE
                 if driver.in_transaction:
                     with suppress(sqlite3.Error):
                         driver.execute("ROLLBACK")
-                driver.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000:.0f}")
 
     @contextmanager
     def locked(self, table: str, wait: float) -> Iterator[None]:
@@ -307,8 +305,12 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
         address = f"file://{quote(os.fsencode(self.path))}?{how}"
 
         def connect() -> sqlite3.Connection:
-            # No isolation level: the transactions are ours to begin.
-            return sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+            # No isolation level and no timeout: to begin transactions and to wait is our affair.
+            made = sqlite3.connect(
+                address, uri=True, timeout=0, isolation_level=None, factory=PatientConnection
+            )
+            made.patience = _PATIENCE
+            return made
 
         engine = create_engine(
             "sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True
@@ -354,9 +356,9 @@ def _named(url: str) -> str:
     return "" if parsed.query.get("mode") == "memory" else parsed.database or ""
 
 
-def _driver(connection: Connection) -> sqlite3.Connection:
+def _driver(connection: Connection) -> PatientConnection:
     driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
+    assert isinstance(driver, PatientConnection)
     return driver
 
 
@@ -370,27 +372,3 @@ def _quoted(name: str) -> str:
 
 def _plain(table: str) -> str:
     return table.removeprefix("main.")
-
-
-def _insist(driver: sqlite3.Connection, statement: str, patience: float) -> float:
-    """Do a statement, trying again while others hold a lock; returns how long that took.
-
-    Parameters:
-        patience: how long to try, in seconds.
-
-    Raises:
-        sqlite3.OperationalError: SQLITE_BUSY when it took longer, or whatever else SQLite says.
-    """
-    began, pause = time.monotonic(), _SHORTEST
-    while True:
-        try:
-            driver.execute(statement)
-        except sqlite3.OperationalError as error:
-            waited = time.monotonic() - began
-            if not is_busy(error) or waited >= patience:
-                raise
-        else:
-            return time.monotonic() - began
-        # Two that wait must not wait in step.
-        time.sleep(min(pause * random.uniform(0.5, 1.5), patience - waited))  # noqa: S311
-        pause = min(pause * 1.5, _LONGEST)
