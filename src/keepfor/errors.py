@@ -130,8 +130,9 @@ class SweepInterrupted(KeyboardInterrupt):
 
 
 class WrongTimes(StoreError):
-    """{path}: {count} rows have a time in {column!r} that is not {shape}, such as {sample}. Times of
-    two shapes cannot be compared, so nothing was deleted. The keys of such rows: {keys}. {fix}"""
+    """{path}: {count} rows have a time in {column!r} that is not {shape}, such as {sample}. Times
+    of two shapes cannot be compared, so nothing was deleted. The keys of such rows: {keys}.
+    {fix}"""
 
 
 class AlreadyRunning(KeepforError):

@@ -204,7 +204,7 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         terms: Terms,
         progress: Progress | None,
     ) -> None:
-        pace, wanted = Pace(), self._leaves(planned)
+        pace, wanted = Pace(look.connection.dialect.name), self._leaves(planned)
         if wanted and not look.can_write(terms.now):
             wanted = None
             done.notes.append("it left no record, since no row tells how a time is written here")

@@ -24,8 +24,8 @@ from keepfor.testing.suite import NOW, adds_up, keep
 from keepfor.trail import Trail
 from tests.stores.sql.build import OLD, YOUNG, column, kind, lay, run, stored, table
 
-#: Where it dies; the last two are what is said first when a commit, or the last one, is done.
-STEPS = ("BEGIN", "INSERT", "DELETE", "WITH", "COMMIT", "PRAGMA busy_timeout = 1", "SELECT pg_data")
+#: Where it dies; the last two are what is said first when the last commit is done.
+STEPS = ("BEGIN", "INSERT", "DELETE", "WITH", "COMMIT", "PRAGMA page_count", "SELECT pg_data")
 PIECES = Dependent(table="pieces", columns=("vector",))
 VECTORS = Dependent(table="vectors", columns=("note",), dependents=(PIECES,))
 

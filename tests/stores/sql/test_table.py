@@ -586,7 +586,7 @@ def test_a_sweep_that_is_stopped_tells_how_far_it_came(
 
 def test_the_pace_follows_how_long_a_slice_took() -> None:
     """A slice aims at 20 ms; it grows at most twofold at a time, and shrinks at most by half."""
-    pace = deleting.Pace()
+    pace = deleting.Pace("sqlite")
     assert pace.size == 200
     pace.learn(200, 0.010)
     assert pace.size == 400
@@ -613,3 +613,12 @@ def test_bytes_are_told_as_they_are(url: str, tmp_path: Path) -> None:
     assert report.bytes_deleted
     assert 40_000 < report.bytes_deleted < 100_000
     assert report.bytes_before <= report.bytes_after
+
+
+def test_a_slice_of_postgresql_may_take_longer() -> None:
+    """It keeps nobody waiting but who wants the same rows, so it aims at 200 ms."""
+    pace = deleting.Pace("postgresql")
+    pace.learn(200, 0.100)
+    assert pace.size == 400
+    pace.learn(400, 0.400)
+    assert pace.size == 200

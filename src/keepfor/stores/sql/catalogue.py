@@ -139,6 +139,17 @@ def indexes_of(connection: Connection, schema: str, name: str) -> Iterator[Found
         yield FoundIndex(tuple(name or "" for *_, name in found), bool(unique), bool(partial))
 
 
+def may_interfere(connection: Connection) -> bool:
+    """Whether somebody else might change rows in the midst of a transaction of ours.
+
+    In SQLite only a trigger can; in PostgreSQL others can add rows meanwhile.
+    """
+    if connection.dialect.name == "postgresql":
+        return True
+    triggers = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger')")
+    return bool(connection.scalar(triggers))
+
+
 def references_to(connection: Connection, schema: str, name: str) -> Iterator[Reference]:
     """The foreign keys that refer to a table, wherever they are.
 

@@ -67,7 +67,10 @@ def put(connection: Connection, keys: Sequence[Key], level: int) -> Gathered:
         marks = ", ".join("?" * len(keys[0]))
         # Past SQLAlchemy, which would take longer than all the rest.
         statement = f"INSERT INTO temp.{place.name} VALUES ({marks})"  # noqa: S608 - our own names
+        # All in one go, wherever it is; each by itself would be a transaction of its own.
+        connection.exec_driver_sql("SAVEPOINT keepfor")
         connection.exec_driver_sql(statement, list(keys))
+        connection.exec_driver_sql("RELEASE keepfor")
     return Gathered(count=len(keys), among=_among_rows(place))
 
 

@@ -19,6 +19,7 @@ from keepfor.stores.sql.catalogue import (
     declared,
     folded,
     indexes_of,
+    may_interfere,
     references_to,
     split,
 )
@@ -112,6 +113,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
         indexed: whether the time column has an index.
         links: what hangs on its rows.
         enforced: whether references have to be enforced, so that those let go that shall.
+        checked: whether it has to be seen that what was deleted is gone.
         notes: what would make it faster.
     """
 
@@ -124,6 +126,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     indexed: bool
     links: tuple[Link, ...]
     enforced: bool
+    checked: bool
     notes: tuple[str, ...]
 
     @property
@@ -166,6 +169,7 @@ def lay_out(connection: Connection, spec: Spec, database: Database) -> Layout:
         indexed=indexed,
         links=links,
         enforced=look.enforced,
+        checked=may_interfere(connection),
         notes=(
             *([] if indexed else [look.advice(spec.table, (spec.time,))]),
             *look.slow_links(spec.dependents),

@@ -118,6 +118,7 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
         sqlitefiles.status(self.path)
         with self._connected("mode=rw") as connection:
             driver = _driver(connection)
+            driver.execute("PRAGMA temp_store = MEMORY")
             if _pragma(driver, "journal_mode") == "wal":
                 # Each commit is as whole without a sync of its own, and holds the lock for less.
                 driver.execute("PRAGMA synchronous = NORMAL")
