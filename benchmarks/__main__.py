@@ -7,7 +7,7 @@ import tempfile
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import ledger, runs
+from benchmarks import ledger, runs, table
 from benchmarks.harness import HEADER, row, save
 
 #: Not kept in the repository: figures belong to the machine that they were measured on.
@@ -20,7 +20,9 @@ def main() -> int:
     figures = []
     with tempfile.TemporaryDirectory(prefix="keepfor-bench-") as folder:
         measured = chain(
-            ledger.figures(Path(folder), ledger.Scale()), runs.figures(Path(folder), runs.Scale())
+            ledger.figures(Path(folder), ledger.Scale()),
+            runs.figures(Path(folder), runs.Scale()),
+            table.figures(Path(folder), table.Scale()),
         )
         for figure in measured:
             print(row(figure), flush=True)

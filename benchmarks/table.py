@@ -282,8 +282,10 @@ def _writer(path: Path) -> Iterator[list[float]]:
         assert child.stdout
         assert child.stdin
         child.stdout.readline()
-        yield stall
-        child.stdin.close()
+        try:
+            yield stall
+        finally:
+            child.stdin.close()
         stall.append(float(child.stdout.readline().split()[0]))
 
 
@@ -332,10 +334,15 @@ def _memory(few: Path, many: Path) -> Figure:
         path = master.with_name("peak.sqlite3")
         _anew(master, path, "wal")
         done = subprocess.run(
-            [sys.executable, "-c", _PEAK, str(path)], check=True, capture_output=True, text=True
+            [sys.executable, "-c", _PEAK, str(path)],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=Path(__file__).parents[1],
         )
         peaks.append([int(done.stdout) / 1024])
-    return at_most("peak memory, ten times the rows", (peaks[0], peaks[1]), target=1.2)
+    figure = at_most("peak memory, ten times the rows", (peaks[0], peaks[1]), target=1.2)
+    return msgspec.structs.replace(figure, unit="MiB")
 
 
 #: The same table in PostgreSQL.

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import ledger, rows, runs
+from benchmarks import ledger, rows, runs, table
 from benchmarks.harness import Figure, Way, above, at_most, race, row, save, times_faster
 from benchmarks.plot import Line, draw
 from keepfor import Ledger, RunDirectory
@@ -291,9 +291,29 @@ def test_the_command_prints_all_and_fails_for_what_was_missed(
     monkeypatch.setattr(command, "RESULTS", results)
     monkeypatch.setattr(ledger, "figures", lambda folder, scale: iter([figure(value=value)]))
     monkeypatch.setattr(runs, "figures", lambda folder, scale: iter([figure(what="recent")]))
+    monkeypatch.setattr(table, "figures", lambda folder, scale: iter([figure(what="sweep")]))
     assert command.main() == code
     printed = capsys.readouterr().out
     assert row(figure(value=value)) in printed
     assert row(figure(what="recent")) in printed
+    assert row(figure(what="sweep")) in printed
     assert str(results) in printed
     assert json.loads(results.read_text(encoding="utf-8"))["figures"][0]["value"] == value
+
+
+# --- tables -------------------------------------------------------------------------------
+
+
+def test_every_comparison_of_tables_runs(tmp_path: Path) -> None:
+    """On a tiny table each comparison runs, agrees with itself, and gives its figure."""
+    tiny = table.Scale(rows=1200, few=600, rounds=1, counts=1)
+    found = list(table.figures(tmp_path, tiny))
+    assert [figure.target for figure in found] == [1.3, 0.1, 4, 1.3, 0.1, 4, 1.5, 2, 2, 1.2]
+    assert all(figure.ours > 0 for figure in found)
+
+
+def test_a_quarter_of_the_table_has_expired(tmp_path: Path) -> None:
+    """30 of its 120 days are older than 90, and a third of its rows has one that hangs on it."""
+    path = table.make(tmp_path / "t.sqlite3", 1200)
+    rows_, going, *_, hanging, lost = table.ask(path, table.QUESTIONS)
+    assert (rows_, going, hanging, lost) == (1200, 300, 100, 0)
