@@ -89,6 +89,18 @@ def postgres_url(postgres_server: Path, request: pytest.FixtureRequest) -> Itera
             connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
+@pytest.fixture
+def quick_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory if there is room: for hundreds of transactions, each of which a disk
+    would sync. A process that is killed loses nothing there that it would not lose on a disk."""
+    place = _quick_place()
+    if place is None:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="keepfor-", dir=place) as folder:
+        yield Path(folder)
+
+
 _COUNT = pytest.StashKey[int]()
 
 

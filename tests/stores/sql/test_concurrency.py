@@ -145,17 +145,17 @@ def writer(url: str) -> Iterator[Callable[[], int]]:
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete", "truncate"])
-def test_a_writer_of_sqlite_loses_nothing_and_is_never_refused(mode: str, tmp_path: Path) -> None:
+def test_a_writer_of_sqlite_loses_nothing_and_is_never_refused(mode: str, quick_path: Path) -> None:
     """Every row that it inserted during a sweep is there, and with it its dependent."""
-    url = notes(f"sqlite:///{tmp_path}/notes.sqlite3", 3000, mode)
-    writer_loses_nothing(url, tmp_path)
+    url = notes(f"sqlite:///{quick_path}/notes.sqlite3", 1000, mode)
+    writer_loses_nothing(url, quick_path)
 
 
 def test_a_writer_of_postgresql_loses_nothing_and_is_never_refused(
     postgres_url: str, tmp_path: Path
 ) -> None:
     """Every row that it inserted during a sweep is there, and with it its dependent."""
-    writer_loses_nothing(notes(postgres_url, 3000), tmp_path)
+    writer_loses_nothing(notes(postgres_url, 1000), tmp_path)
 
 
 def writer_loses_nothing(url: str, folder: Path) -> None:
@@ -163,7 +163,7 @@ def writer_loses_nothing(url: str, folder: Path) -> None:
     with writer(url) as stop:
         report = swept(store)
         new = stop()
-    assert (report.applied, report.dependents, report.orphans) == (3000, {"vectors": 3000}, {})
+    assert (report.applied, report.dependents, report.orphans) == (1000, {"vectors": 1000}, {})
     assert left(url) == 1 + new
     names = column(url, "SELECT name FROM notes WHERE name IS NOT NULL ORDER BY id")
     assert names == [f"new {number}" for number in range(new)]
