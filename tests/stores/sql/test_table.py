@@ -391,6 +391,7 @@ def test_a_ceiling_never_takes_too_many(
     report = swept(store_of(url, tmp_path), bounded(max_count=most))
     assert ids(url) == left
     assert report.over_ceiling == 5 - len(left)
+    assert report.oldest == day((1, 2, 2, 6, 7)[left[0] - 1])
     told = any(f"still {len(left) - most} over max_count" in note for note in report.notes)
     assert told == (len(left) > most)
 
@@ -499,17 +500,21 @@ def test_times_of_two_shapes_stop_a_sweep(value: str, indexed: bool, tmp_path: P
 def test_odd_times_among_many_rows_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a table too large to look at whole, all that would go is looked at, page by page."""
+    """In a table too large to look at whole, all that would go is: for a plan, and by a sweep."""
     monkeypatch.setattr(look, "_WHOLE", 10)
     monkeypatch.setattr(look, "_OLDEST", 2)
     monkeypatch.setattr(look, "_NEWEST", 2)
     monkeypatch.setattr(reach, "_PAGE", 3)
     rows = ((key, OLD + timedelta(hours=key), None) for key in range(1, 31))
     url = notes(f"sqlite:///{tmp_path}/notes.sqlite3", *rows)
+    store = store_of(url, tmp_path)
+    made = planned(store)
     run(url, "UPDATE notes SET ts = '2026-01-01T15:00:00Z' WHERE id = 15")
-    with pytest.raises(WrongTimes) as caught:
-        planned(store_of(url, tmp_path))
-    assert (caught.value.facts["count"], caught.value.facts["keys"]) == (1, "15")
+    for attempt in (lambda: planned(store), lambda: carried_out(made, store)):
+        with pytest.raises(WrongTimes) as caught:
+            attempt()
+        assert (caught.value.facts["count"], caught.value.facts["keys"]) == (1, "15")
+    assert len(ids(url)) == 30
 
 
 @pytest.mark.parametrize("value", ["1960-01-01", "0001-01-01", "-infinity"])
