@@ -32,6 +32,9 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
         fingerprint: changes whenever the item does.
         derived_from: the id of the item that this one was made from, if any.
         flagged_by: the rule that flagged it already, if any.
+        flagged_at: when it was flagged; Unknown where it is not, or where that cannot be read.
+        fields: what it says of itself, by name, as far as rules ask for it.
+        cites: the ids of the items that it names; None where that cannot be told.
         held: why it must stay as it is for now, if a store knows of anything.
     """
 
@@ -43,6 +46,9 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str = ""
     derived_from: str | None = None
     flagged_by: str | None = None
+    flagged_at: Instant = Unknown("it is not flagged")
+    fields: dict[str, str] = {}
+    cites: tuple[str, ...] | None = ()
     held: str | None = None
 
 
