@@ -14,7 +14,8 @@ from keepfor.items import Decision, Item
 from keepfor.policy.decide import decide
 from keepfor.policy.limits import shortfalls
 from keepfor.policy.lint import lint
-from keepfor.policy.rules import Policy, Rule, terms, verdict
+from keepfor.policy.rules import Policy, Rule, terms
+from keepfor.policy.verdicts import verdict
 from keepfor.times import Instant, Known, Unknown
 from tests.policy.build import NOW
 

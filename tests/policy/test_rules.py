@@ -10,7 +10,8 @@ import pytest
 
 from keepfor.errors import BadPolicy
 from keepfor.items import Cut, Terms
-from keepfor.policy.rules import Policy, Rule, keep_for, terms, verdict
+from keepfor.policy.rules import Policy, Rule, keep_for, terms
+from keepfor.policy.verdicts import verdict
 from tests.policy.build import NOW, at, days, delete, flag, item, keep
 
 ON_THE_CUTOFF = "2026-04-27T00:00:00"

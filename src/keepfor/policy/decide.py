@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from keepfor.items import Action, Decision, Evidence, Item
 from keepfor.policy.limits import newest, over_ceilings, stands
-from keepfor.policy.rules import Policy, Rule, Verdict, verdict
+from keepfor.policy.rules import Policy, Rule
+from keepfor.policy.verdicts import Verdict, verdict
 
 _NO_VETOES: Mapping[str, str] = MappingProxyType({})
 

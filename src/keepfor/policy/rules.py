@@ -1,4 +1,4 @@
-"""Rules and policies, one rule's verdict on an item, and a policy's terms for rows."""
+"""Rules and policies, what they may not say, and a policy's terms for rows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal, get_args
 import msgspec
 
 from keepfor.errors import BadPolicy
-from keepfor.items import Action, Cut, Evidence, Item, Terms
-from keepfor.times import DAY, Instant, Known, Unknown, before, format_duration
+from keepfor.items import Action, Cut, Terms
+from keepfor.policy.globs import unclear
+from keepfor.times import before
 
 OnMissing = Literal["skip", "flag", "delete"]
-Answer = Literal["yes", "no", "unknown"]
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,12 +22,19 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     Parameters:
         name: unique within its policy.
         type: the type of item that it speaks of; None for every type.
+        match_id: a glob that the item's id has to match: `*` stands for any run of characters,
+            slashes too, `?` for any one; None for every id.
+        match_fields: what the item has to say of itself, by name. An item that lacks one of them
+            does not match.
         max_age: matches what is strictly older.
         max_unused: matches what was last recalled strictly longer ago. Either threshold is enough.
+        after_flagged: of a delete, that it takes only what has carried a flag, of whatever rule,
+            for strictly longer.
         action: what happens to what matches; `keep` pins it.
         on_missing_access_signal: for a delete that matched on disuse where no access was ever
             recorded: `skip` spares the item, `flag` flags it, `delete` deletes it.
         cascade_derived: whether a delete takes along what was derived from the item.
+        keep_if_cited: whether a delete spares what an item that stays names.
 
     Raises:
         BadPolicy: when the rule could not mean anything.
@@ -35,11 +42,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     type: str | None = None
+    match_id: str | None = None
+    match_fields: dict[str, str] = {}
     max_age: timedelta | None = None
     max_unused: timedelta | None = None
+    after_flagged: timedelta | None = None
     action: Action = "flag"
     on_missing_access_signal: OnMissing = "skip"
     cascade_derived: bool = False
+    keep_if_cited: bool = False
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -50,7 +61,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.max_age is None and self.max_unused is None and not self.pins:
             raise self._refusal("it has no threshold", "Give it `max_age` or `max_unused`.")
-        for key, threshold in (("max_age", self.max_age), ("max_unused", self.max_unused)):
+        for key, threshold in (
+            ("max_age", self.max_age),
+            ("max_unused", self.max_unused),
+            ("after_flagged", self.after_flagged),
+        ):
             if threshold is not None and not _is_span(threshold):
                 fix = "Give a duration above zero, such as 90d."
                 raise self._refusal(f"its `{key}` is {threshold!r}", fix)
@@ -60,14 +75,39 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         if self.on_missing_access_signal != "skip" and not self._deletes_on_disuse():
             what = "`on_missing_access_signal` says nothing here"
             raise self._refusal(what, "It belongs to `action: delete` with `max_unused`.")
-        if self.cascade_derived and self.action != "delete":
-            what = "`cascade_derived` says nothing here"
-            raise self._refusal(what, "It belongs to `action: delete`.")
+        if self.on_missing_access_signal == "flag" and self.after_flagged is not None:
+            what = "`on_missing_access_signal: flag` says nothing beside `after_flagged`"
+            raise self._refusal(what, "All that it matches is flagged: write skip or delete.")
+        for key, said in (
+            ("after_flagged", self.after_flagged is not None),
+            ("cascade_derived", self.cascade_derived),
+            ("keep_if_cited", self.keep_if_cited),
+        ):
+            if said and self.action != "delete":
+                what = f"`{key}` says nothing here"
+                raise self._refusal(what, "It belongs to `action: delete`.")
+        self._refuse_matches()
 
     @property
     def pins(self) -> bool:
         """Whether it keeps all that it speaks of, whatever its age."""
         return self.action == "keep" and self.max_age is None and self.max_unused is None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether an item of its type, and past its threshold, may still not match."""
+        return bool(self.match_id is not None or self.match_fields or self.after_flagged)
+
+    def _refuse_matches(self) -> None:
+        if self.match_id is not None and (why := unclear(self.match_id)):
+            fix = "Write the id as reports show it, with `*` for any run of characters."
+            raise self._refusal(f"its `match` on the id is {self.match_id!r}: {why}", fix)
+        fix = "Write names and the texts that they have to be equal to."
+        if not isinstance(self.match_fields, dict):
+            raise self._refusal(f"its `match` is {self.match_fields!r}", fix)
+        for key, value in self.match_fields.items():
+            if not _is_text(key) or not _is_text(value):
+                raise self._refusal(f"its `match` says {key!r}: {value!r}", fix)
 
     def _deletes_on_disuse(self) -> bool:
         return self.action == "delete" and self.max_unused is not None
@@ -84,6 +124,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         max_count: how many items may stay; None for no ceiling.
         max_bytes: how many bytes may stay; None for no ceiling.
         keep_last: how many of the newest are out of reach of everything else.
+        keep_last_of: the same for the newest of a type, by type.
         breaker: the largest fraction of a store of ten or more that one sweep may delete; None
             switches it off.
 
@@ -95,6 +136,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     max_count: int | None = None
     max_bytes: int | None = None
     keep_last: int = 0
+    keep_last_of: dict[str, int] = {}
     breaker: float | None = 0.5
 
     def __post_init__(self) -> None:
@@ -116,9 +158,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
                 what=f"`keep_last` is {self.keep_last!r}.",
                 fix="Write how many of the newest to keep, or 0 for no floor.",
             )
-        if self.max_count is not None and self.keep_last > self.max_count:
+        self._refuse_floors_of_types()
+        floor = max(self.keep_last, sum(self.keep_last_of.values()))
+        if self.max_count is not None and floor > self.max_count:
             raise BadPolicy(
-                what=f"`keep_last` ({self.keep_last}) is above `max_count` ({self.max_count}).",
+                what=f"`keep_last` ({floor}) is above `max_count` ({self.max_count}).",
                 fix="Lower the one or raise the other.",
             )
         if self.breaker is not None and not _is_fraction(self.breaker):
@@ -127,48 +171,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
                 fix="Write a fraction of the store, such as 0.5, or off.",
             )
 
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What one rule says of one item, with the numbers that it was reached on.
-
-    Parameters:
-        answer: `yes`, `no`, or `unknown` where the age cannot be read.
-        reason: the threshold that settled it, `age` or `unused`; `type` where the rule does not
-            speak of such items, `pinned` where it keeps all such items. Of two thresholds that both
-            say no, the one that is due first.
-        threshold: how old, or how long unused, the item may get.
-        clock: the instant that counts.
-        age: how long ago that was.
-        degraded: no access was ever recorded, so that the item's own instant stood in.
-    """
-
-    answer: Answer
-    reason: Literal["age", "unused", "type", "pinned"]
-    threshold: timedelta = timedelta()
-    clock: Instant = Unknown("not looked at")
-    age: timedelta = timedelta()
-    degraded: bool = False
-
-    def evidence(self) -> Evidence:
-        """The numbers, by name: worked out when asked for, since most verdicts are a plain no."""
-        if self.reason in ("type", "pinned"):
-            return {}
-        facts: Evidence = {"threshold": format_duration(self.threshold)}
-        if isinstance(self.clock, Unknown):
-            facts["why"] = self.clock.why
-        else:
-            instant = self.clock.instant
-            facts["age_days" if self.reason == "age" else "unused_days"] = round(self.age / DAY, 3)
-            facts["instant"] = instant.isoformat()
-            facts["source"] = self.clock.source
-            facts["cutoff"] = before(instant + self.age, self.threshold).isoformat()
-        if self.degraded:
-            facts["access"] = "missing"
-        return facts
-
-
-_OF_ANOTHER_TYPE = Verdict(answer="no", reason="type")
-_PINNED = Verdict(answer="yes", reason="pinned")
+    def _refuse_floors_of_types(self) -> None:
+        fix = "Write types, and how many of the newest of each to keep."
+        if not isinstance(self.keep_last_of, dict):
+            raise BadPolicy(what=f"`keep_last_of` is {self.keep_last_of!r}.", fix=fix)
+        for type_, count in self.keep_last_of.items():
+            if not _is_text(type_) or not _is_number(count):
+                raise BadPolicy(what=f"`keep_last` of {type_!r} is {count!r}.", fix=fix)
 
 
 def keep_for(duration: timedelta | None) -> tuple[Rule, ...]:
@@ -194,39 +203,6 @@ def keep_type(name: str, type_: str, duration: timedelta | None) -> tuple[Rule, 
     )
 
 
-def verdict(rule: Rule, item: Item, now: datetime) -> Verdict:
-    """Whether the rule matches the item.
-
-    An item exactly on the cutoff does not match; one whose instant lies ahead is simply young.
-
-    Parameters:
-        rule: what to hold the item against.
-        item: what a scan found.
-        now: the instant to judge by, aware.
-
-    Returns:
-        `yes` if either threshold is passed (age is asked first), `no` if neither is, and
-        `unknown` if an instant that could settle it cannot be read.
-    """
-    if rule.type is not None and rule.type != item.type:
-        return _OF_ANOTHER_TYPE
-    if rule.pins:
-        return _PINNED
-    by_age = None
-    if rule.max_age is not None:
-        by_age = _compare("age", item.instant, rule.max_age, now)
-        if by_age.answer == "yes" or rule.max_unused is None:
-            return by_age
-    assert rule.max_unused is not None  # Any other rule has one threshold at least.
-    if isinstance(item.accessed, Known):
-        by_use = _compare("unused", item.accessed, rule.max_unused, now)
-    else:
-        by_use = _compare("unused", item.instant, rule.max_unused, now, degraded=True)
-    if by_age is None or by_use.answer == "yes":
-        return by_use
-    return min(by_age, by_use, key=_until_due)
-
-
 def terms(policy: Policy, now: datetime, bounds: Collection[str] = ("max_bytes",)) -> Terms:
     """What the policy comes to at `now` for a store of rows, which expire by cutoff.
 
@@ -250,6 +226,11 @@ def terms(policy: Policy, now: datetime, bounds: Collection[str] = ("max_bytes",
                 what=f"rule {rule.name!r} {what}, and rows expire by age alone.",
                 fix="Write `max_age` with `action: delete`, or `keep_for`.",
             )
+    if policy.keep_last_of:
+        raise BadPolicy(
+            what="a store of this kind cannot be held to a `keep_last` of a type.",
+            fix="Write `keep_last` with one number for all rows.",
+        )
     for key, ceiling in (("max_count", policy.max_count), ("max_bytes", policy.max_bytes)):
         if ceiling is not None and key not in bounds:
             instead = [f"`{bound}`" for bound in ("max_count", "max_bytes") if bound in bounds]
@@ -289,6 +270,12 @@ def _deciding(rules: Sequence[Rule], type_: str | None, now: datetime) -> Cut:
 def _beyond_rows(rule: Rule, bounds: Collection[str]) -> str | None:
     if rule.type is not None and "type" not in bounds:
         return "names a type"
+    if rule.match_id is not None or rule.match_fields:
+        return "says `match`"
+    if rule.after_flagged is not None:
+        return "says `after_flagged`"
+    if rule.keep_if_cited:
+        return "says `keep_if_cited`"
     if rule.max_unused is not None:
         return "goes by disuse"
     if rule.action != "delete" and not rule.pins:
@@ -296,36 +283,12 @@ def _beyond_rows(rule: Rule, bounds: Collection[str]) -> str | None:
     return "cascades" if rule.cascade_derived else None
 
 
-def _compare(
-    reason: Literal["age", "unused"],
-    clock: Instant,
-    threshold: timedelta,
-    now: datetime,
-    *,
-    degraded: bool = False,
-) -> Verdict:
-    if isinstance(clock, Unknown):
-        return Verdict(
-            answer="unknown", reason=reason, threshold=threshold, clock=clock, degraded=degraded
-        )
-    age = now - clock.instant
-    return Verdict(
-        answer="yes" if age > threshold else "no",
-        reason=reason,
-        threshold=threshold,
-        clock=clock,
-        age=age,
-        degraded=degraded,
-    )
-
-
-def _until_due(said: Verdict) -> timedelta:
-    """Orders verdicts that are not a yes: unknown first, then what is due soonest."""
-    return timedelta.min if said.answer == "unknown" else said.threshold - said.age
-
-
 def _is_span(value: object) -> bool:
     return isinstance(value, timedelta) and value > timedelta()
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _is_number(value: object, least: int = 1) -> bool:
