@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from keepfor.items import Decision, Item, Survey
 from keepfor.policy.limits import Shortfall, shortfalls
 from keepfor.policy.rules import Policy, Rule
+from keepfor.policy.verdicts import due as due_of
+from keepfor.policy.verdicts import speaks_of
 from keepfor.times import Known, Unknown, before
 
 #: The reasons that a decision may have by a rule's threshold, and by a ceiling.
@@ -26,77 +28,139 @@ def counted(
         decisions: one for each item, in their order.
         now: the instant they were made for.
     """
-    pairs = list(zip(items, decisions, strict=True))
-    applied = [(item, said) for item, said in pairs if said.action != "keep"]
-    gone = [(item, said) for item, said in pairs if said.action == "delete"]
-    stay = [item for item, said in pairs if said.action != "delete"]
-    size = sum(item.bytes for item in items)
+    kept = future = unknown = expired = over_ceiling = size = freed = by_mtime = 0
+    oldest = newest = due = fresh = None
+    # One pass and no functions within, since a store may hold a hundred thousand items.
+    for item, said in zip(items, decisions, strict=True):
+        size += item.bytes
+        moment = None
+        if isinstance(item.instant, Known):
+            moment = item.instant.instant
+            by_mtime += item.instant.source == "mtime"
+            if newest is None or moment > newest:
+                newest = moment
+        kept += said.action == "keep"
+        if said.action == "delete":
+            freed += item.bytes
+            expired += said.reason in BY_RULE
+            over_ceiling += said.reason in BY_CEILING
+            if moment is not None and (due is None or moment < due):
+                due = moment
+        elif moment is None:
+            unknown += 1
+        else:
+            future += moment > now
+            if oldest is None or moment < oldest:
+                oldest = moment
+        if said.rule is None and moment is not None and (fresh is None or moment < fresh):
+            fresh = moment
     return Survey(
-        scanned=len(pairs),
-        kept=len(pairs) - len(applied),
-        applied=len(applied),
-        expired=sum(said.reason in BY_RULE for _, said in gone),
-        over_ceiling=sum(said.reason in BY_CEILING for _, said in gone),
-        future=sum(instant > now for instant in _known(stay)),
-        unknown=sum(isinstance(item.instant, Unknown) for item in stay),
+        scanned=len(items),
+        kept=kept,
+        applied=len(items) - kept,
+        expired=expired,
+        over_ceiling=over_ceiling,
+        future=future,
+        unknown=unknown,
         bytes_before=size,
-        bytes_after=size - sum(item.bytes for item, _ in gone),
-        oldest=min(_known(stay), default=None),
-        newest=max(_known(items), default=None),
-        due=min(_known([item for item, _ in gone]), default=None),
+        bytes_after=size - freed,
+        oldest=oldest,
+        newest=newest,
+        due=due,
         cutoff=_cutoff(policy, now),
-        fresh=min(_known([item for item, said in pairs if said.rule is None]), default=None),
-        lag=max(_overdue(policy, pairs, now), default=timedelta()),
-        notes=list(_notes(policy, items, decisions)),
+        fresh=fresh,
+        lag=max(_overdue(policy, items, decisions, now), default=timedelta()),
+        notes=list(_notes(policy, items, decisions, by_mtime)),
     )
-
-
-def _known(items: Sequence[Item]) -> Iterator[datetime]:
-    return (item.instant.instant for item in items if isinstance(item.instant, Known))
 
 
 def _cutoff(policy: Policy, now: datetime) -> datetime | None:
     """Before which items expire, where a single rule says so of all of them."""
     match policy.rules:
-        case (Rule(type=None, max_unused=None, action="delete", max_age=timedelta() as age),):
+        case (
+            Rule(
+                type=None,
+                narrow=False,
+                max_unused=None,
+                keep_if_cited=False,
+                action="delete",
+                max_age=timedelta() as age,
+            ),
+        ):
             return before(now, age)
     return None
 
 
 def _overdue(
-    policy: Policy, pairs: Sequence[tuple[Item, Decision]], now: datetime
+    policy: Policy, items: Sequence[Item], decisions: Sequence[Decision], now: datetime
 ) -> Iterator[timedelta]:
     """For each rule and ceiling that takes something, how long ago it could have begun to."""
-    for _, said in pairs:
-        if said.action != "keep" and said.reason in BY_RULE:
-            evidence = said.evidence
-            cutoff, instant = str(evidence["cutoff"]), str(evidence["instant"])
-            yield datetime.fromisoformat(cutoff) - datetime.fromisoformat(instant)
-    reasons = {said.reason for _, said in pairs if said.action == "delete"}
+    rules = {rule.name: rule for rule in policy.rules}
+    for item, said in zip(items, decisions, strict=True):
+        if said.rule is not None and said.action != "keep" and said.reason in BY_RULE:
+            since = due_of(rules[said.rule], item)
+            assert since is not None  # Or the rule would not have taken it.
+            yield now - since
+    if not any(said.reason in BY_CEILING for said in decisions):
+        return
     # What the rules left, the oldest first; what has no known age was there all the time.
     left = sorted(
-        (item for item, said in pairs if said.action != "delete" or said.reason in BY_CEILING),
-        key=lambda item: (isinstance(item.instant, Known), *_known([item])),
+        (
+            item
+            for item, said in zip(items, decisions, strict=True)
+            if said.action != "delete" or said.reason in BY_CEILING
+        ),
+        key=lambda item: (isinstance(item.instant, Known), *_known(item)),
     )
     count = size = 0
     for item in left:
         count, size = count + 1, size + item.bytes
         too_many = policy.max_count is not None and count > policy.max_count
         too_big = policy.max_bytes is not None and size > policy.max_bytes
-        if (too_many or too_big) and not reasons.isdisjoint(BY_CEILING):
-            yield from (now - instant for instant in _known([item]))
+        if too_many or too_big:
+            yield from (now - instant for instant in _known(item))
             return
 
 
-def _notes(policy: Policy, items: Sequence[Item], decisions: Sequence[Decision]) -> Iterator[str]:
-    by_mtime = sum(isinstance(it.instant, Known) and it.instant.source == "mtime" for it in items)
+def _known(item: Item) -> Iterator[datetime]:
+    if isinstance(item.instant, Known):
+        yield item.instant.instant
+
+
+def _notes(
+    policy: Policy, items: Sequence[Item], decisions: Sequence[Decision], by_mtime: int
+) -> Iterator[str]:
     if by_mtime:
         yield (
             f"{by_mtime} of {len(items)} are dated by their file's mtime, which a copy or a "
             "restore may have changed"
         )
+    concerned, unrecorded = _accesses(policy, items)
+    if unrecorded:
+        yield (
+            f"{unrecorded} of {concerned} have no recorded access: where a rule goes by disuse, "
+            "their own age stood in"
+        )
     for short in shortfalls(policy, items, decisions):
         yield f"still {short.over} over {short.ceiling}: {_because(short)}"
+
+
+def _accesses(policy: Policy, items: Sequence[Item]) -> tuple[int, int]:
+    """How many items a rule on disuse speaks of, and how many of these have no recorded access."""
+    of_disuse = [rule for rule in policy.rules if rule.max_unused is not None]
+    if not of_disuse:
+        return 0, 0
+    concerned = unrecorded = 0
+    by_type: dict[str, list[Rule]] = {}
+    for item in items:
+        rules = by_type.get(item.type)
+        if rules is None:
+            rules = [rule for rule in of_disuse if rule.type in (None, item.type)]
+            by_type[item.type] = rules
+        if rules and (not rules[0].narrow or any(speaks_of(rule, item) for rule in rules)):
+            concerned += 1
+            unrecorded += isinstance(item.accessed, Unknown)
+    return concerned, unrecorded
 
 
 def _because(short: Shortfall) -> str:
@@ -104,6 +168,7 @@ def _because(short: Shortfall) -> str:
         "floor": "held by keep_last",
         "veto": "not to be touched now",
         "spared": "spared",
+        "cited": "cited by others",
         "pinned": "pinned",
         "unknown": "of unknown age",
     }

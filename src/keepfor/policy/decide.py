@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from keepfor.items import Action, Decision, Evidence, Item
-from keepfor.policy.limits import newest, over_ceilings, stands
+from keepfor.policy.citations import spare_the_cited
+from keepfor.policy.limits import floors, over_ceilings, stands
 from keepfor.policy.rules import Policy, Rule
-from keepfor.policy.verdicts import Verdict, verdict
+from keepfor.policy.verdicts import Verdict, in_utc, verdict
+from keepfor.times import Known, before
 
 _NO_VETOES: Mapping[str, str] = MappingProxyType({})
 
@@ -22,7 +24,8 @@ def decide(
     """What the policy says of each item.
 
     Floors and vetoes come first and win over everything: what they hold is neither flagged nor
-    deleted. Then the rules, the cascades, and the ceilings, each over what the former left.
+    deleted. Then the rules, the cascades, the citations, and the ceilings, each over what the
+    former left.
 
     Parameters:
         policy: what the store is held to.
@@ -33,22 +36,72 @@ def decide(
     Returns:
         One decision per item, in the order of the items.
     """
-    held = newest(items, policy.keep_last)
-    decisions = []
-    for index, item in enumerate(items):
-        decision = _by_rules(policy.rules, item, now)
-        if index in held:
-            decision = _withheld(decision, "floor", "keep_last", {"keep_last": policy.keep_last})
-        elif item.id in vetoes:
-            decision = _withheld(decision, "veto", vetoes[item.id], {})
-        decisions.append(decision)
+    decisions = _by_rules(policy.rules, items, now)
+    held = floors(policy, items)
+    if vetoes:
+        for index, item in enumerate(items):
+            if item.id in vetoes and index not in held:
+                decisions[index] = _withheld(decisions[index], "veto", vetoes[item.id], {})
+    for index, evidence in held.items():
+        decisions[index] = _withheld(decisions[index], "floor", "keep_last", evidence)
+    before_cascades = tuple(decisions)
     _cascade(policy.rules, items, decisions)
+    spare_the_cited(policy.rules, items, before_cascades, decisions)
     for index, reason, evidence in over_ceilings(policy, items, decisions):
         decisions[index] = _deleted(decisions[index], f"max_{reason}", reason, evidence)
     return decisions
 
 
-def _by_rules(rules: Sequence[Rule], item: Item, now: datetime) -> Decision:
+def _by_rules(rules: Sequence[Rule], items: Sequence[Item], now: datetime) -> list[Decision]:
+    """What the rules say of each item, by the verdict of each rule that is about its type.
+
+    Most items of a store are too young for any rule. That is seen by comparing two instants, so
+    that verdicts are reached on the others alone.
+    """
+    decisions = []
+    # One for all: to make so many empty ones would take longer than all the rest.
+    nothing: Evidence = {}
+    by_type: dict[str, tuple[list[Rule], tuple[datetime, datetime] | None]] = {}
+    for item in items:
+        found = by_type.get(item.type)
+        if found is None:
+            of_type = [rule for rule in rules if rule.type in (None, item.type)]
+            found = by_type[item.type] = (of_type, _latest_cutoffs(of_type, now))
+        of_type, cutoffs = found
+        if cutoffs is not None and isinstance(item.instant, Known):
+            instant, accessed = item.instant.instant, item.accessed
+            used = accessed.instant if isinstance(accessed, Known) else instant
+            if instant >= cutoffs[0] and used >= cutoffs[1]:
+                decisions.append(
+                    Decision(
+                        id=item.id,
+                        action="keep",
+                        evidence=nothing,
+                        fingerprint=item.fingerprint,
+                        bytes=item.bytes,
+                    )
+                )
+                continue
+        decisions.append(_by_verdicts(of_type, item, now))
+    return decisions
+
+
+def _latest_cutoffs(rules: Sequence[Rule], now: datetime) -> tuple[datetime, datetime] | None:
+    """From which instants on, of age and of use, each of these rules plainly says no.
+
+    Returns:
+        None where a rule says yes whatever the instants are.
+    """
+    if any(rule.pins for rule in rules):
+        return None
+    now = in_utc(now)
+    earliest = datetime.min.replace(tzinfo=UTC)
+    ages = [before(now, rule.max_age) for rule in rules if rule.max_age is not None]
+    uses = [before(now, rule.max_unused) for rule in rules if rule.max_unused is not None]
+    return max(ages, default=earliest), max(uses, default=earliest)
+
+
+def _by_verdicts(rules: Sequence[Rule], item: Item, now: datetime) -> Decision:
     """The first rule that says yes; where one could not tell, the evidence says so."""
     unknown = 0
     evidence: Evidence = {}
@@ -95,7 +148,8 @@ def _cascade(rules: Sequence[Rule], items: Sequence[Item], decisions: list[Decis
         if cause is None or was.action == "delete" or stands(was):
             continue
         evidence: Evidence = {"from": cause.id, "because": cause.reason}
-        decisions[index] = _deleted(was, cause.rule, f"cascade:{cause.id}", evidence)
+        name = cause.id.rpartition("/")[2]
+        decisions[index] = _deleted(was, cause.rule, f"cascade:{name}", evidence)
 
 
 def _deleted(was: Decision, rule: str | None, reason: str, evidence: Evidence) -> Decision:

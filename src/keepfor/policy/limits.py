@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import nlargest
 from typing import Literal
@@ -26,7 +26,7 @@ class Shortfall(msgspec.Struct, frozen=True, kw_only=True):
         remains: what stays all the same, in items or bytes.
         over: by how much that is too much.
         because: how many of the items that stay were out of reach, by what put them there:
-            `floor`, `veto`, `spared`, `pinned`, or `unknown` age.
+            `floor`, `veto`, `spared`, `cited`, `pinned`, or `unknown` age.
     """
 
     ceiling: Literal["max_count", "max_bytes"]
@@ -35,23 +35,35 @@ class Shortfall(msgspec.Struct, frozen=True, kw_only=True):
     because: dict[str, int]
 
 
-def newest(items: Sequence[Item], keep_last: int) -> frozenset[int]:
-    """Which items the floor holds: the positions of the `keep_last` newest of known age.
+def floors(policy: Policy, items: Sequence[Item]) -> dict[int, Evidence]:
+    """Which items the floors hold, by their position, and the floor that does.
 
-    Of items of one instant the greater id counts as the newer, as it does for the ceilings.
+    A floor holds the newest of known age, of all items or of one type. Of items of one instant the
+    greater id counts as the newer, as it does for the ceilings.
     """
+    held: dict[int, Evidence] = {}
+    for type_, count in policy.keep_last_of.items():
+        for index in _newest(items, count, type_):
+            held[index] = {"keep_last": count, "type": type_}
+    if policy.keep_last:
+        for index in _newest(items, policy.keep_last):
+            held[index] = {"keep_last": policy.keep_last}
+    return held
+
+
+def _newest(items: Sequence[Item], count: int, type_: str | None = None) -> Iterator[int]:
     known = (
         (item.instant.instant, item.id, index)
         for index, item in enumerate(items)
-        if isinstance(item.instant, Known)
+        if isinstance(item.instant, Known) and type_ in (None, item.type)
     )
-    return frozenset(index for _, _, index in nlargest(keep_last, known))
+    return (index for _, _, index in nlargest(count, known))
 
 
 def stands(decision: Decision) -> bool:
     """Whether a decision keeps an item out of reach of cascades and ceilings.
 
-    Pinned, spared, held by a floor or a veto: all but a flag, for delete wins over flag.
+    Pinned, spared, cited, held by a floor or a veto: all but a flag, for delete wins over flag.
     """
     return decision.action == "keep" and decision.rule is not None and decision.reason != "flagged"
 
@@ -66,6 +78,8 @@ def over_ceilings(
     Returns:
         For each item that goes its position, the ceiling that takes it, and the evidence.
     """
+    if policy.max_count is None and policy.max_bytes is None:
+        return []
     pairs = list(zip(items, decisions, strict=True))
     count, size = _remains(pairs)
     too_many = _excess(count, policy.max_count)
@@ -106,6 +120,8 @@ def shortfalls(
     Returns:
         One shortfall for each ceiling that is not met; none where all are.
     """
+    if policy.max_count is None and policy.max_bytes is None:
+        return []
     count, size = _remains(zip(items, decisions, strict=True))
     because = dict(Counter(_hold(said) for said in decisions if said.action != "delete"))
     short = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Literal
 
@@ -16,6 +16,8 @@ from keepfor.times import DAY, Instant, Known, Unknown, before, format_duration
 
 Answer = Literal["yes", "no", "unknown"]
 
+_SOME_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
+
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What one rule says of one item, with the numbers that it was reached on.
@@ -28,24 +30,22 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             no, the one that is due first.
         threshold: how old, or how long unused, the item may get.
         clock: the instant that counts.
-        age: how long ago that was.
+        now: the instant that it was held against.
         degraded: no access was ever recorded, so that the item's own instant stood in.
         unmet: what the item would have to say of itself, or `id`.
         after_flagged: how long the item has to have carried a flag; None where it has not to.
         flagged: since when it carries one.
-        flagged_for: how long ago that was.
     """
 
     answer: Answer
     reason: Literal["age", "unused", "type", "match", "flagged", "pinned"]
     threshold: timedelta = timedelta()
     clock: Instant = Unknown("not looked at")
-    age: timedelta = timedelta()
+    now: datetime = datetime.max
     degraded: bool = False
     unmet: str = ""
     after_flagged: timedelta | None = None
     flagged: Instant = Unknown("not looked at")
-    flagged_for: timedelta = timedelta()
 
     def evidence(self) -> Evidence:
         """The numbers, by name: worked out when asked for, since most verdicts are a plain no."""
@@ -57,8 +57,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(self.flagged, Unknown):
                 facts["why"] = self.flagged.why
             else:
-                facts["flagged_days"] = round(self.flagged_for / DAY, 3)
-                facts["flagged_at"] = self.flagged.instant.isoformat()
+                since = self.flagged.instant
+                facts["flagged_days"] = round((self.now - since) / DAY, 3)
+                facts["flagged_at"] = since.isoformat()
         return facts
 
     def _of_the_threshold(self) -> Evidence:
@@ -67,10 +68,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
             facts["why"] = self.clock.why
         else:
             instant = self.clock.instant
-            facts["age_days" if self.reason == "age" else "unused_days"] = round(self.age / DAY, 3)
+            days = "age_days" if self.reason == "age" else "unused_days"
+            facts[days] = round((self.now - instant) / DAY, 3)
             facts["instant"] = instant.isoformat()
             facts["source"] = self.clock.source
-            facts["cutoff"] = before(instant + self.age, self.threshold).isoformat()
+            facts["cutoff"] = _cutoff(self.now, self.threshold)
         if self.degraded:
             facts["access"] = "missing"
         return facts
@@ -133,6 +135,11 @@ def due(rule: Rule, item: Item) -> datetime | None:
     return None if stood is None else max(passed, stood)
 
 
+def in_utc(moment: datetime) -> datetime:
+    """The same moment in UTC, where a difference is the time that passed, whatever clocks say."""
+    return _SOME_MOMENT + (moment - _SOME_MOMENT)
+
+
 def _unmet(rule: Rule, item: Item) -> str | None:
     """What the item has not of what the rule matches; a name that it lacks is no match."""
     if rule.match_id is not None and not matches(rule.match_id, item.id):
@@ -167,12 +174,9 @@ def _by_flag(threshold: timedelta, item: Item, now: datetime, said: Verdict) -> 
             return said
         answer: Answer = "unknown" if _carries_a_flag(item) else "no"
         return Verdict(answer=answer, reason="flagged", after_flagged=threshold, flagged=since)
-    stood = now - since.instant
-    if stood > threshold:
-        return replace(said, after_flagged=threshold, flagged=since, flagged_for=stood)
-    return Verdict(
-        answer="no", reason="flagged", after_flagged=threshold, flagged=since, flagged_for=stood
-    )
+    if now - since.instant > threshold:
+        return replace(said, after_flagged=threshold, flagged=since, now=now)
+    return Verdict(answer="no", reason="flagged", after_flagged=threshold, flagged=since, now=now)
 
 
 def _flag(item: Item) -> Instant:
@@ -201,20 +205,21 @@ def _compare(
         return Verdict(
             answer="unknown", reason=reason, threshold=threshold, clock=clock, degraded=degraded
         )
-    age = now - clock.instant
     return Verdict(
-        answer="yes" if age > threshold else "no",
+        answer="yes" if now - clock.instant > threshold else "no",
         reason=reason,
         threshold=threshold,
         clock=clock,
-        age=age,
+        now=now,
         degraded=degraded,
     )
 
 
 def _until_due(said: Verdict) -> timedelta:
     """Orders verdicts that are not a yes: unknown first, then what is due soonest."""
-    return timedelta.min if said.answer == "unknown" else said.threshold - said.age
+    if isinstance(said.clock, Unknown):
+        return timedelta.min
+    return said.threshold - (said.now - said.clock.instant)
 
 
 def _after(clock: Instant, threshold: timedelta) -> datetime | None:
@@ -224,6 +229,12 @@ def _after(clock: Instant, threshold: timedelta) -> datetime | None:
         return clock.instant + threshold
     except OverflowError:
         return None
+
+
+# A store's many items share a few thresholds, and one `now`.
+@lru_cache(maxsize=64)
+def _cutoff(now: datetime, threshold: timedelta) -> str:
+    return before(in_utc(now), threshold).isoformat()
 
 
 @lru_cache(maxsize=64)
