@@ -108,7 +108,7 @@ def test_each_reason_to_stay_is_named() -> None:
     spare = Rule(name="spare", max_unused=75 * HOUR, action="delete")
     held_to = Policy(rules=(pin, spare), max_count=1, keep_last=1)
     decisions = decide(held_to, items, NOW, {"c": "cited"})
-    (note,) = counted(held_to, items, decisions, NOW).notes
+    *_, note = counted(held_to, items, decisions, NOW).notes
     because = "1 held by keep_last, 1 pinned, 1 spared, 1 of unknown age, 1 not to be touched now"
     assert note == f"still 4 over max_count: {because}"
 

@@ -61,6 +61,10 @@ class UnknownStore(ConfigError):
     """There is no store named {name!r} in {where}. {fix}"""
 
 
+class UnknownItem(ConfigError):
+    """There is no {id!r} among the {count} items of the store. {fix}"""
+
+
 # --- what the machine said ----------------------------------------------------------------
 
 

@@ -59,8 +59,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         id: the item's.
         action: what is to happen to it.
         rule: the rule, ceiling or veto that said so; None where nothing matched.
-        reason: `age`, `unused`, `count`, `bytes`, `cascade:<id>`, `pinned`, `floor`, `veto`,
-            `spared`, `flagged` (a flag that stands already) or `none`.
+        reason: `age`, `unused`, `count`, `bytes`, `cascade:<the last part of an id>`, `pinned`,
+            `floor`, `veto`, `spared`, `cited`, `flagged` (a flag that stands already) or `none`.
         evidence: the numbers that the decision was reached on.
         fingerprint: the item's when it was decided.
         bytes: the item's size.

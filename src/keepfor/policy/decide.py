@@ -15,11 +15,12 @@ from keepfor.policy.rules import Policy, Rule
 from keepfor.policy.verdicts import Verdict, in_utc, verdict
 from keepfor.times import Known, before
 
-_NO_VETOES: Mapping[str, str] = MappingProxyType({})
+#: Of most stores nothing is held by anything but the policy.
+NO_VETOES: Mapping[str, str] = MappingProxyType({})
 
 
 def decide(
-    policy: Policy, items: Sequence[Item], now: datetime, vetoes: Mapping[str, str] = _NO_VETOES
+    policy: Policy, items: Sequence[Item], now: datetime, vetoes: Mapping[str, str] = NO_VETOES
 ) -> list[Decision]:
     """What the policy says of each item.
 
@@ -116,7 +117,7 @@ def _by_verdicts(rules: Sequence[Rule], item: Item, now: datetime) -> Decision:
 
 
 def _matched(rule: Rule, item: Item, said: Verdict, unknown: Evidence) -> Decision:
-    evidence = unknown | said.evidence()
+    evidence = unknown | said.evidence() if unknown else said.evidence()
     action: Action = rule.action
     reason: str = said.reason
     if action == "delete" and reason == "unused" and said.degraded:

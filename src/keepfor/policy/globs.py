@@ -32,3 +32,14 @@ def matches(pattern: str, text: str) -> bool:
         else:
             return False
     return pattern[at:].strip("*") == ""
+
+
+def covers(pattern: str, other: str | None) -> bool:
+    """Whether one pattern surely matches all that another matches; None is every text.
+
+    A star is matched by stars alone, so a pattern is held against the other's own letters. A
+    question mark is not, for the other's star may stand for none or for many.
+    """
+    if other is None:
+        return pattern.strip("*") == ""
+    return matches(pattern, other) and ("?" not in pattern or "*" not in other)

@@ -8,7 +8,9 @@ from datetime import timedelta
 import msgspec
 
 from keepfor.items import Item
+from keepfor.policy.globs import covers
 from keepfor.policy.rules import Policy, Rule
+from keepfor.policy.verdicts import speaks_of
 from keepfor.times import Known, format_duration
 
 
@@ -26,21 +28,30 @@ class Trap(msgspec.Struct, frozen=True, kw_only=True):
     fix: str
 
 
-def lint(policy: Policy, items: Sequence[Item] = ()) -> list[Trap]:
+def lint(
+    policy: Policy, items: Sequence[Item] = (), log_keep_for: timedelta | None = None
+) -> list[Trap]:
     """The traps in a policy.
 
     Parameters:
         policy: what a store is held to.
         items: what the store holds now; without any, only the policy itself is looked at.
+        log_keep_for: how long the log of accesses is itself kept; None for ever.
 
     Returns:
         The traps, those of the policy itself first, each kind in the order of the rules.
     """
-    traps = [*_shadowed(policy.rules), *_bent_ceilings(policy)]
+    traps = [
+        *_shadowed(policy.rules),
+        *_flagless(policy.rules),
+        *_forgetful(policy.rules, log_keep_for),
+        *_bent_ceilings(policy),
+    ]
     if items:
         types = {item.type for item in items}
         for rule in policy.rules:
             traps += _idle(rule, items, types)
+        traps += _groundless_floors(policy, types)
         traps += _powerless_ceilings(policy, items)
     return traps
 
@@ -48,7 +59,7 @@ def lint(policy: Policy, items: Sequence[Item] = ()) -> list[Trap]:
 def _shadowed(rules: Sequence[Rule]) -> Iterator[Trap]:
     """Rules to which earlier ones leave nothing, or next to nothing."""
     for index, rule in enumerate(rules):
-        earlier = [other for other in rules[:index] if other.type in (None, rule.type)]
+        earlier = [other for other in rules[:index] if _as_wide(other, rule)]
         if rule.pins:
             if pin := next((other for other in earlier if other.pins), None):
                 what = f"it can never fire: all that it matches has matched {pin.name!r} before."
@@ -73,9 +84,57 @@ def _shadowed(rules: Sequence[Rule]) -> Iterator[Trap]:
         yield Trap(rule=rule.name, what=what, fix=f"Put it above {names}, or leave it out.")
 
 
+def _flagless(rules: Sequence[Rule]) -> Iterator[Trap]:
+    """Rules that wait for a flag where no rule sets one."""
+    for rule in rules:
+        flags = [
+            other
+            for other in rules
+            if "flag" in (other.action, other.on_missing_access_signal)
+            and (other.type is None or rule.type in (None, other.type))
+        ]
+        if rule.after_flagged is not None and not flags:
+            yield Trap(
+                rule=rule.name,
+                what="no rule flags what it speaks of, so it takes at most what others flagged.",
+                fix="Add a rule with `action: flag` below it.",
+            )
+
+
+def _forgetful(rules: Sequence[Rule], log_keep_for: timedelta | None) -> Iterator[Trap]:
+    """Rules on disuse that look further back than the log of accesses goes."""
+    for rule in rules:
+        if rule.max_unused is None or log_keep_for is None or log_keep_for > rule.max_unused:
+            continue
+        kept, wanted = format_duration(log_keep_for), format_duration(rule.max_unused)
+        yield Trap(
+            rule=rule.name,
+            what=f"the log of accesses is kept for {kept}, so that by {wanted} without a recall "
+            "the last one is forgotten, and the item passes for one that was never recalled.",
+            fix=f"Keep the log for longer than {wanted}, or lower `max_unused`.",
+        )
+
+
+def _groundless_floors(policy: Policy, types: set[str]) -> Iterator[Trap]:
+    """Floors of types that no item has."""
+    for type_ in policy.keep_last_of:
+        if type_ not in types:
+            yield _no_such_type("keep_last", type_, types)
+
+
+def _no_such_type(rule: str, type_: str, types: set[str]) -> Trap:
+    there = ", ".join(sorted(types)[:5])
+    what = f"no item is of type {type_!r}."
+    return Trap(rule=rule, what=what, fix=f"The types that are there: {there}.")
+
+
 def _bent_ceilings(policy: Policy) -> Iterator[Trap]:
     """Ceilings that can only take what was not meant, since the old is pinned."""
-    pins = [rule for rule in policy.rules if rule.action == "keep" and rule.type is None]
+    pins = [
+        rule
+        for rule in policy.rules
+        if rule.action == "keep" and rule.type is None and not rule.narrow
+    ]
     for key, _ in _ceilings(policy):
         for pin in pins:
             yield Trap(
@@ -107,14 +166,18 @@ def _powerless_ceilings(policy: Policy, items: Sequence[Item]) -> Iterator[Trap]
 def _idle(rule: Rule, items: Sequence[Item], types: set[str]) -> Iterator[Trap]:
     """What a rule cannot do to the items that are there."""
     if rule.type is not None and rule.type not in types:
-        there = ", ".join(sorted(types)[:5])
+        yield _no_such_type(rule.name, rule.type, types)
+        return
+    spoken_of = [item for item in items if speaks_of(rule, item)]
+    if not spoken_of:
+        wanted = [f"an id like {rule.match_id!r}"] if rule.match_id is not None else []
+        wanted += [f"`{name}: {text}`" for name, text in rule.match_fields.items()]
         yield Trap(
             rule=rule.name,
-            what=f"no item is of type {rule.type!r}.",
-            fix=f"The types that are there: {there}.",
+            what=f"no item that it could speak of has {' and '.join(wanted)}.",
+            fix="Write ids as reports show them, and values as the items have them.",
         )
         return
-    spoken_of = [item for item in items if rule.type in (None, item.type)]
     recorded = any(isinstance(item.accessed, Known) for item in spoken_of)
     if rule.action == "delete" and rule.max_unused is not None and not recorded:
         instead = {
@@ -140,6 +203,16 @@ def _idle(rule: Rule, items: Sequence[Item], types: set[str]) -> Iterator[Trap]:
 def _ceilings(policy: Policy) -> list[tuple[str, int]]:
     ceilings = (("max_count", policy.max_count), ("max_bytes", policy.max_bytes))
     return [(key, ceiling) for key, ceiling in ceilings if ceiling is not None]
+
+
+def _as_wide(rule: Rule, other: Rule) -> bool:
+    """Whether a rule speaks of all that another speaks of, thresholds aside."""
+    return (
+        rule.type in (None, other.type)
+        and (rule.match_id is None or covers(rule.match_id, other.match_id))
+        and rule.match_fields.items() <= other.match_fields.items()
+        and (rule.after_flagged is None or _within(rule.after_flagged, other.after_flagged))
+    )
 
 
 def _within(threshold: timedelta | None, other: timedelta | None) -> bool:
