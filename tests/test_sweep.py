@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from keepfor import plan as plans
+from keepfor import sweep
+from keepfor.errors import StoreBusy
 from keepfor.items import Item, Report, Survey, Terms
 from keepfor.policy.rules import Policy, Rule, keep_for
 from keepfor.stores.base import Progress
 from keepfor.stores.ledger import LedgerStore
+from keepfor.stores.runs import runs_at
 from keepfor.sweep import apply, prune_items
 from keepfor.testing import MemoryStore
 from keepfor.times import Known
@@ -107,3 +110,29 @@ def test_an_apply_reads_a_ledger_once(tmp_path: Path, trail: Trail) -> None:
     plan = plans.build(store, policy, NOW, name="ledger")
     assert apply(plan, store, policy, NOW, trail=trail).expired == 1
     assert looks == ["survey", "delete"]
+
+
+def test_the_wait_for_another_sweep_can_be_called_off(
+    tmp_path: Path, trail: Trail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever follows the progress is asked in between, and an error of theirs ends the wait."""
+    monkeypatch.setattr(sweep, "_STEP", 0.0)
+    policy = Policy(rules=keep_for(timedelta(days=90)))
+    plan = plans.build(runs_at(tmp_path), policy, NOW, name="store")
+
+    def call_off(_done: int, _total: int) -> None:
+        raise InterruptedError("enough")
+
+    with runs_at(tmp_path).locked(), pytest.raises(InterruptedError, match="enough"):
+        apply(plan, runs_at(tmp_path), policy, NOW, trail=trail, progress=call_off)
+
+
+def test_the_wait_for_another_sweep_ends(
+    tmp_path: Path, trail: Trail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one that does not finish is told of, with how long it was waited for."""
+    monkeypatch.setattr(sweep, "PATIENCE", 0.001)
+    policy = Policy(rules=keep_for(timedelta(days=90)))
+    plan = plans.build(runs_at(tmp_path), policy, NOW, name="store")
+    with runs_at(tmp_path).locked(), pytest.raises(StoreBusy, match=r"within 0\.001 s"):
+        apply(plan, runs_at(tmp_path), policy, NOW, trail=trail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -14,9 +14,11 @@ import msgspec
 from keepfor.counting import BY_CEILING, BY_RULE
 from keepfor.errors import (
     BreakerTripped,
+    DatabaseBusy,
     KeepforError,
     PlanSpent,
     PlanStale,
+    StoreBusy,
     StoreChanged,
     StoreError,
     SweepInterrupted,
@@ -26,10 +28,12 @@ from keepfor.items import Decision, Extent, Outcome, Report, Survey, Tally, Term
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
 from keepfor.policy.rules import Policy, terms
-from keepfor.stores.base import ItemStore, Progress, RowStore
+from keepfor.stores.base import ItemStore, Progress, RowStore, Store
 
 #: How long a sweep waits for another one of the same store, in seconds.
 PATIENCE = 10.0
+#: After how long of that whoever watches may call it off.
+_STEP = 0.5
 
 StartedBy = Literal["apply", "background", "write site"]
 
@@ -63,7 +67,7 @@ def planned(
     try:
         return build(store, policy, now, name=name, progress=progress)
     except StoreError:
-        with store.locked(PATIENCE):
+        with _locked(store, progress):
             pass
         return build(store, policy, now, name=name, progress=progress)
 
@@ -104,7 +108,7 @@ def apply(
         raise BreakerTripped(store=plan.store, delete=plan.deletes, total=total, limit=limit)
     report = _report(plan.store, store, policy, now, started_by)
     report.plan = plan.digest
-    with store.locked(PATIENCE):
+    with _locked(store, progress):
         if trail.spent(plan):
             raise PlanSpent(store=plan.store, digest=plan.digest)
         with _recorded(report, trail) as begin:
@@ -192,6 +196,26 @@ def prune_items(
     return report
 
 
+@contextmanager
+def _locked(store: Store, progress: Progress | None) -> Iterator[None]:
+    """Keep other sweeps out; whoever follows the progress can end the waiting for one."""
+    until = time.monotonic() + PATIENCE
+    with ExitStack() as stack:
+        while True:
+            left = until - time.monotonic()
+            try:
+                stack.enter_context(store.locked(max(0.0, min(_STEP, left))))
+                break
+            except DatabaseBusy:
+                raise
+            except StoreBusy as busy:
+                if left <= _STEP:
+                    raise StoreBusy(path=busy.facts["path"], waited=PATIENCE) from None
+            if progress:
+                progress(0, 0)
+        yield
+
+
 def _check(plan: Plan, store: RowStore | ItemStore, policy: Policy, now: datetime) -> None:
     why = None
     if (plan.kind, plan.target) != (store.kind, store.target):
@@ -225,7 +249,8 @@ def _apply_rows(
         _fill(report, stopped.done)
         raise
     _fill(report, done)
-    report.skipped = max(0, plan.survey.applied - done.applied)
+    # What others deleted meanwhile is not there to be kept, or to be skipped.
+    report.skipped = max(0, min(plan.survey.applied - done.applied, done.kept))
     report.kept -= report.skipped
 
 

@@ -16,7 +16,7 @@ from keepfor.errors import StoreChanged, StoreError, SweepInterrupted, SweepStop
 from keepfor.items import Survey, TableExtent, Terms
 from keepfor.stores.base import Progress
 from keepfor.stores.sql.database import Database, Footprint, database_at
-from keepfor.stores.sql.deleting import Pace, delete_rows, record
+from keepfor.stores.sql.deleting import Pace, delete_rows, hold_of, record
 from keepfor.stores.sql.layout import Dependent, Record, Spec
 from keepfor.stores.sql.look import Look, earlier
 
@@ -204,7 +204,7 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
         terms: Terms,
         progress: Progress | None,
     ) -> None:
-        pace, wanted = Pace(look.connection.dialect.name), self._leaves(planned)
+        pace, wanted = Pace(hold_of(look.connection)), self._leaves(planned)
         if wanted and not look.can_write(terms.now):
             wanted = None
             done.notes.append("it left no record, since no row tells how a time is written here")

@@ -14,10 +14,12 @@ import pytest
 
 from keepfor import plan as plans
 from keepfor.errors import StoreChanged, StoreError
+from keepfor.items import Survey
+from keepfor.policy.rules import terms
 from keepfor.stores.sql import deleting, reach
 from keepfor.stores.sql.keys import load, save
 from keepfor.stores.table import Dependent, TableStore
-from keepfor.testing.suite import bounded, keep
+from keepfor.testing.suite import NOW, bounded, keep
 from tests.stores.nobody import as_nobody, common_ground
 from tests.stores.sql.build import (
     OLD,
@@ -357,3 +359,27 @@ def test_a_write_that_fails_leaves_no_draft(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         save(tmp_path, broken())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_counts_add_up_though_others_empty_the_table(url: str, tmp_path: Path) -> None:
+    """Rows that somebody else deleted since the plan are neither kept nor skipped nor failed."""
+    store = store_of(notes(url), tmp_path)
+    made = planned(store)
+    run(url, "DELETE FROM notes")
+    report = carried_out(made, store)
+    assert (report.scanned, report.kept, report.applied, report.skipped) == (0, 0, 0, 0)
+
+
+def test_a_time_of_another_shape_that_comes_in_mid_sweep_stays(tmp_path: Path) -> None:
+    """After the times were looked at, a row may come of which no comparison can tell the age."""
+    url = notes(f"sqlite:///{tmp_path}/notes.sqlite3")
+    store = store_of(url, tmp_path)
+    agreed = terms(keep(), NOW, store.bounds)
+
+    def accept(_: Survey) -> bool:
+        # The twelfth of July, which as text comes before every year of ours.
+        run(url, "INSERT INTO notes (id, ts) VALUES ('odd', '12.07.2026 10:00')")
+        return True
+
+    store.delete(store.aim(agreed), agreed, accept=accept)
+    assert sorted(column(url, "SELECT id FROM notes")) == ["odd", "x", "y"]

@@ -21,6 +21,7 @@ from keepfor.errors import (
 from keepfor.items import Part, Terms
 from keepfor.policy.rules import Policy, keep_for, keep_type, terms
 from keepfor.stores.sql import deleting, look, reach
+from keepfor.stores.sql.database import database_at
 from keepfor.stores.table import Dependent, Record, TableStore, table_at
 from keepfor.testing.suite import CUTOFF, NOW, adds_up, bounded, keep
 from keepfor.trail import Trail
@@ -590,8 +591,8 @@ def test_a_sweep_that_is_stopped_tells_how_far_it_came(
 
 
 def test_the_pace_follows_how_long_a_slice_took() -> None:
-    """A slice aims at 20 ms; it grows at most twofold at a time, and shrinks at most by half."""
-    pace = deleting.Pace("sqlite")
+    """A slice aims at its time; it grows at most twofold at once, and shrinks at most by half."""
+    pace = deleting.Pace(0.020)
     assert pace.size == 200
     pace.learn(200, 0.010)
     assert pace.size == 400
@@ -608,7 +609,7 @@ def test_the_pace_follows_how_long_a_slice_took() -> None:
     assert pace.size == 1
     for _ in range(20):
         pace.learn(pace.size, 0.0)
-    assert pace.size == 5000
+    assert pace.size == 20_000
 
 
 def test_bytes_are_told_as_they_are(url: str, tmp_path: Path) -> None:
@@ -620,10 +621,18 @@ def test_bytes_are_told_as_they_are(url: str, tmp_path: Path) -> None:
     assert report.bytes_before <= report.bytes_after
 
 
-def test_a_slice_of_postgresql_may_take_longer() -> None:
-    """It keeps nobody waiting but who wants the same rows, so it aims at 200 ms."""
-    pace = deleting.Pace("postgresql")
-    pace.learn(200, 0.100)
-    assert pace.size == 400
-    pace.learn(400, 0.400)
-    assert pace.size == 200
+@pytest.mark.parametrize(("mode", "hold"), [("wal", 0.020), ("delete", 0.040)])
+def test_a_slice_keeps_writers_waiting_for_milliseconds(
+    tmp_path: Path, mode: str, hold: float
+) -> None:
+    """A commit with a rollback journal costs more of them, so fewer are made."""
+    url = f"sqlite:///{tmp_path}/notes.sqlite3"
+    run(url, f"PRAGMA journal_mode = {mode}", "CREATE TABLE notes (id INTEGER PRIMARY KEY)")
+    with database_at(url).writing() as connection:
+        assert deleting.hold_of(connection) == hold
+
+
+def test_a_slice_of_postgresql_may_take_longer(postgres_url: str) -> None:
+    """It keeps nobody waiting but who wants the same rows."""
+    with database_at(postgres_url).writing() as connection:
+        assert deleting.hold_of(connection) == 0.2

@@ -59,6 +59,19 @@ _REFERENCES = {
     """,
 }
 
+#: Triggers; in PostgreSQL also rules, and policies by which rows are hidden.
+_INTERFERENCE = {
+    "sqlite": "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger')",
+    "postgresql": """
+        SELECT EXISTS (SELECT 1 FROM pg_trigger WHERE NOT tgisinternal)
+            OR EXISTS (
+                SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+                WHERE relkind IN ('r', 'p') AND (relrowsecurity OR relhasrules)
+                    AND nspname NOT IN ('pg_catalog', 'information_schema')
+            )
+    """,
+}
+
 
 class Declared(UserDefinedType[object]):
     """What a database says that a column holds. What a driver gives is left as it is.
@@ -140,14 +153,8 @@ def indexes_of(connection: Connection, schema: str, name: str) -> Iterator[Found
 
 
 def may_interfere(connection: Connection) -> bool:
-    """Whether somebody else might change rows in the midst of a transaction of ours.
-
-    In SQLite only a trigger can; in PostgreSQL others can add rows meanwhile.
-    """
-    if connection.dialect.name == "postgresql":
-        return True
-    triggers = text("SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger')")
-    return bool(connection.scalar(triggers))
+    """Whether the database may do something else than it is told to, with any of its tables."""
+    return bool(connection.scalar(text(_INTERFERENCE[connection.dialect.name])))
 
 
 def references_to(connection: Connection, schema: str, name: str) -> Iterator[Reference]:

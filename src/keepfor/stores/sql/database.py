@@ -12,6 +12,9 @@ from sqlalchemy.exc import ArgumentError
 
 from keepfor.errors import ConfigError
 
+#: A connection keeps so whether nobody can commit while a question of its is being answered.
+KEEPS_WRITERS = "keepfor.keeps_writers"
+
 
 class Footprint(msgspec.Struct, frozen=True, kw_only=True):
     """What a database takes up on disk.

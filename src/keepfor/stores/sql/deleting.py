@@ -10,23 +10,21 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, delete, exists, func, insert, literal_column, select
+from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, literal_column, select
 from sqlalchemy.sql import ColumnElement
 
 from keepfor.errors import StoreError
 from keepfor.items import Survey
 from keepfor.stores.base import Progress
-from keepfor.stores.sql.counting import adrift
-from keepfor.stores.sql.database import Database
-from keepfor.stores.sql.keys import Gathered, Key, gather, put
+from keepfor.stores.sql.counting import CEILING, adrift
+from keepfor.stores.sql.database import KEEPS_WRITERS, Database
+from keepfor.stores.sql.keys import Gathered, Key, as_it_is, gather, put
 from keepfor.stores.sql.layout import Layout, Link, Record
-from keepfor.stores.sql.reach import Reach, as_it_is, beyond
+from keepfor.stores.sql.picking import Picking
+from keepfor.stores.sql.reach import Reach, beyond
 from keepfor.stores.sql.shapes import Shape
 
-#: How long one transaction is to take, in seconds: in SQLite it keeps all other writers waiting,
-#: in PostgreSQL only those of the same rows.
-_HOLDS = {"sqlite": 0.02, "postgresql": 0.2}
-_FIRST, _MOST = 200, 5000
+_FIRST, _MOST = 200, 20_000
 
 #: How long others may keep a transaction waiting, in seconds.
 _PATIENCE = 10.0
@@ -61,11 +59,13 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     Parameters:
         keys: of rows; or, of orphans, the keys that they refer to.
+        picking: finds the rows, where no keys are given.
         reach: what the rows must meet still.
         orphans: what the orphans must be still.
     """
 
-    keys: Sequence[Key]
+    keys: Sequence[Key] = ()
+    picking: Picking | None = None
     reach: Reach | None = None
     orphans: Orphans | None = None
 
@@ -74,18 +74,27 @@ class Pace:
     """How many rows to delete at once, learnt from how long it took.
 
     Parameters:
-        dialect: the database's.
+        hold: how long one transaction is to take, in seconds.
     """
 
-    def __init__(self, dialect: str) -> None:
+    def __init__(self, hold: float) -> None:
         self.size = _FIRST
-        self.hold = _HOLDS[dialect]
+        self.hold = hold
 
     def learn(self, rows: int, held: float) -> None:
         """Adapt to a transaction of so many rows that held the lock for so long, in seconds."""
         if rows:
             fitting = rows * min(2.0, max(0.5, self.hold / max(held, 1e-6)))
             self.size = max(1, min(_MOST, int(fitting)))
+
+
+def hold_of(connection: Connection) -> float:
+    """How long one transaction is to take, in seconds, so that few notice."""
+    if connection.dialect.name == "postgresql":
+        # Only those wait who want the same rows.
+        return 0.2
+    # With a rollback journal, some milliseconds of each go into making it last.
+    return 0.04 if connection.info.get(KEEPS_WRITERS) else 0.02
 
 
 def delete_rows(
@@ -105,7 +114,7 @@ def delete_rows(
     Parameters:
         database: what to delete from.
         connection: from its `writing`.
-        batches: what to delete; read one ahead.
+        batches: what to delete; read ahead, so that the last is known for what it is.
         done: takes the counts of what was deleted, transaction by transaction.
         layout: the table's.
         pace: learns from each transaction.
@@ -116,23 +125,31 @@ def delete_rows(
     Raises:
         StoreError: when a transaction fails; those before it stand.
     """
-    for batch, last in _flagged(batches):
-        picked = put(connection, batch.keys, 0) if batch else None
+    ahead = iter(batches)
+    batch, more = next(ahead, None), True
+    while more:
+        rows, size = 0, pace.size
+        picked = _before(connection, batch, size) if batch else None
+        # As soon as it is known what this one takes, it is known whether it is the last.
+        following = next(ahead, None) if picked else None
         with database.transaction(connection, _PATIENCE):
             started = time.monotonic()
             counts = Survey(bytes_deleted=0)
-            if batch and picked:
+            if batch:
                 before = database.freed(connection)
-                _delete(connection, layout, batch, picked, counts)
+                rows = _delete(connection, layout, batch, picked, size, counts)
                 _count(counts, database.freed(connection) - before)
-            if last and leave:
+            if not picked:
+                following = next(ahead, None)
+            if leave and following is None:
                 leave(connection, _sum(done, counts))
         held = time.monotonic() - started
         _add(done, counts)
-        pace.learn(len(batch.keys) if batch else 0, held)
+        pace.learn(rows, held)
         if progress:
             progress(done.applied, planned)
-        if not last and connection.dialect.name == "sqlite":
+        batch, more = following, following is not None
+        if more and connection.dialect.name == "sqlite":
             # Room for those who wait, who may only look every few milliseconds.
             time.sleep(min(held, pace.hold) / 2)
 
@@ -140,17 +157,28 @@ def delete_rows(
 def batches_of_rows(
     connection: Connection, reached: Sequence[Reach], pace: Pace
 ) -> Iterator[Batch]:
-    """What the parts take, as it is found: the oldest first."""
+    """What the parts take, as it is found: first what they take for certain."""
     for reach in reached:
-        if reach.part.cutoff is None:
+        if reach.part.cutoff is None or not reach.part.count:
             continue
-        last = None
-        while rows := reach.pick(connection, last, size := pace.size):
+        picking = Picking(reach)
+        while not picking.done:
+            yield Batch(picking=picking, reach=reach)
+        last, more = None, not reach.exact
+        while more:
+            size = pace.size
+            rows = connection.execute(_after(reach.unsure, reach, last).limit(size)).all()
             if keys := reach.taken(rows):
                 yield Batch(keys=keys, reach=reach)
-            last = rows[-1]
-            if len(rows) < size:
-                break
+            more = len(rows) == size
+            last = rows[-1] if more else None
+
+
+def _after(query: Select[Any], reach: Reach, last: Row[Any] | None) -> Select[Any]:
+    """What comes after a row in the order of time and key."""
+    return (
+        query if last is None else query.where(beyond((reach.layout.time, *reach.layout.key), last))
+    )
 
 
 def batches_of_keys(
@@ -239,18 +267,42 @@ def record(
     return leave
 
 
+def _before(connection: Connection, batch: Batch, most: int) -> Gathered | None:
+    """The keys of a batch, where they are set before the transaction."""
+    if batch.picking:
+        return batch.picking.before(connection, most)
+    return put(connection, batch.keys, 0)
+
+
 def _delete(
-    connection: Connection, layout: Layout, batch: Batch, picked: Gathered, counts: Survey
-) -> None:
+    connection: Connection,
+    layout: Layout,
+    batch: Batch,
+    picked: Gathered | None,
+    most: int,
+    counts: Survey,
+) -> int:
+    """Delete a batch; returns how many keys it had."""
     if batch.orphans:
+        assert picked is not None  # Given keys are set before.
         link = batch.orphans.link
         condition = picked.among(link.columns) & batch.orphans.condition
         _clear(connection, link, condition, 1, counts.orphans, counts, check=layout.checked)
-        return
+        return picked.count
     assert batch.reach is not None
-    still = batch.reach.still(connection, picked, 1)
-    if not still.count:
-        return
+    if batch.picking:
+        still = batch.picking.within(connection, picked, most)
+    else:
+        assert picked is not None
+        still = batch.reach.still(connection, picked, 1, certain=False)
+    if still.count:
+        _delete_rows(connection, layout, batch.reach, still, counts)
+    return picked.count if picked else still.count
+
+
+def _delete_rows(
+    connection: Connection, layout: Layout, reach: Reach, still: Gathered, counts: Survey
+) -> None:
     for link in layout.links:
         hanging = still.among(link.columns)
         _clear(connection, link, hanging, 2, counts.dependents, counts, check=layout.checked)
@@ -261,7 +313,7 @@ def _delete(
     if layout.checked:
         _check_gone(connection, layout.rows.name, layout.key, condition)
     counts.applied += gone
-    if batch.reach.part.rule == "max_count":
+    if reach.part.rule == CEILING:
         counts.over_ceiling += gone
     else:
         counts.expired += gone
@@ -345,15 +397,3 @@ def _add(done: Survey, counts: Survey) -> None:
     for told, more in (done.dependents, counts.dependents), (done.orphans, counts.orphans):
         for name, number in more.items():
             told[name] = told.get(name, 0) + number
-
-
-def _flagged(batches: Iterable[Batch]) -> Iterator[tuple[Batch | None, bool]]:
-    """Each batch with whether it is the last; where there is none, an empty one."""
-    ahead = iter(batches)
-    batch = next(ahead, None)
-    while True:
-        following = next(ahead, None)
-        yield batch, following is None
-        if following is None:
-            return
-        batch = following

@@ -14,8 +14,11 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import (
+    ARRAY,
+    BindParameter,
     Connection,
     Select,
+    Text,
     any_,
     bindparam,
     cast,
@@ -29,6 +32,7 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.sql import ColumnElement
+from sqlalchemy.types import NullType
 
 from keepfor.errors import StoreChanged
 from keepfor.stores import files
@@ -61,7 +65,8 @@ def put(connection: Connection, keys: Sequence[Key], level: int) -> Gathered:
         level: tells them from others that are in use at the same time.
     """
     if connection.dialect.name == "postgresql":
-        return Gathered(count=len(keys), among=_among_arrays(keys))
+        arrays = [list(values) for values in zip(*keys, strict=True)]
+        return Gathered(count=len(keys), among=_among_arrays(arrays))
     place = _shelf(connection, len(keys[0]) if keys else 1, level)
     if keys:
         marks = ", ".join("?" * len(keys[0]))
@@ -74,20 +79,41 @@ def put(connection: Connection, keys: Sequence[Key], level: int) -> Gathered:
     return Gathered(count=len(keys), among=_among_rows(place))
 
 
-def gather(connection: Connection, query: Select[Any], level: int) -> Gathered:
-    """Set the keys that a query finds where the next statements can refer to them."""
+def gather(
+    connection: Connection, query: Select[Any], level: int, *, whole: bool = False
+) -> Gathered:
+    """Set the keys that a query finds where the next statements can refer to them.
+
+    Parameters:
+        connection: the statements'.
+        query: for the keys, each once.
+        level: tells them from others that are in use at the same time.
+        whole: whether each is one whole number.
+    """
     if connection.dialect.name == "postgresql":
-        return put(connection, [tuple(row) for row in connection.execute(query)], level)
-    place = _shelf(connection, len(query.selected_columns), level)
+        keys = query.subquery().c
+        # As arrays that nobody reads on their way here and back.
+        arrays = [cast(func.array_agg(each, type_=ARRAY(Text)), Text) for each in keys]
+        count, *texts = connection.execute(select(func.count(), *arrays)).one()
+        return Gathered(count=count, among=_among_arrays(texts if count else []))
+    place = _shelf(connection, len(query.selected_columns), level, whole=whole)
     found = connection.execute(insert(place).from_select([each.name for each in place.c], query))
     return Gathered(count=found.rowcount, among=_among_rows(place))
 
 
-def _shelf(connection: Connection, width: int, level: int) -> Any:
+def as_it_is(value: object) -> BindParameter[Any]:
+    """A value of which the driver, and not SQLAlchemy, tells the database what it is."""
+    return bindparam(None, value, NullType())
+
+
+def _shelf(connection: Connection, width: int, level: int, *, whole: bool = False) -> Any:
     """An empty table of SQLite's own, which lies in no file of the database."""
     name, names = f"keepfor_{level}_{width}", [f"k{number}" for number in range(width)]
-    # No type, so that a value stays what it is.
-    connection.execute(text(f"CREATE TEMP TABLE IF NOT EXISTS {name} ({', '.join(names)})"))
+    columns = ", ".join(names)  # Without a type, so that a value stays what it is.
+    if whole:
+        # Among such keys SQLite finds one without an index that it would make each time.
+        name, columns = f"{name}_whole", "k0 INTEGER PRIMARY KEY"
+    connection.execute(text(f"CREATE TEMP TABLE IF NOT EXISTS {name} ({columns})"))
     place = table(name, *map(column, names), schema="temp")
     connection.execute(delete(place))
     return place
@@ -101,14 +127,14 @@ def _among_rows(place: Any) -> Any:
     return among
 
 
-def _among_arrays(keys: Sequence[Key]) -> Any:
-    arrays = [list(values) for values in zip(*keys, strict=True)]
+def _among_arrays(arrays: Sequence[object]) -> Any:
+    """Arrays are lists, or as the server writes them."""
 
     def among(columns: Sequence[ColumnElement[Any]]) -> ColumnElement[bool]:
         # The server would not know what an array of text holds, and all that the driver or a file
         # has no type of its own for is text.
         binds: list[Any] = [
-            cast(bindparam(None, values), Declared(f"{each.type.compile()}[]"))
+            cast(as_it_is(values), Declared(f"{each.type.compile()}[]"))
             for values, each in zip(arrays or [[]] * len(columns), columns, strict=True)
         ]
         if len(columns) == 1:

@@ -8,13 +8,11 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import (
-    BindParameter,
     Connection,
     Row,
     Select,
     TableClause,
     and_,
-    bindparam,
     false,
     func,
     or_,
@@ -23,16 +21,16 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.sql import ColumnElement
-from sqlalchemy.types import NullType
 
 from keepfor.items import Part
-from keepfor.stores.sql.keys import Gathered, Key, gather, put
+from keepfor.stores.sql.database import KEEPS_WRITERS
+from keepfor.stores.sql.keys import Gathered, Key, as_it_is, gather, put
 from keepfor.stores.sql.layout import Layout
 from keepfor.stores.sql.shapes import Shape
 from keepfor.times import Known
 
 #: How many rows are fetched at once, and how many one question is about.
-_FETCHED, _PAGE = 1000, 10_000
+_FETCHED, _PAGE = 1000, 25_000
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +80,11 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         """What may be older than the cutoff."""
         return self._older(1)
 
+    @property
+    def unsure(self) -> Select[Any]:
+        """Time and key of what may be older than the cutoff, and is not for certain."""
+        return self.query(and_(self.possible, ~self.certain))
+
     def takes(self, value: object) -> bool:
         """Whether a row with this time goes, which is possible already."""
         if self.exact:
@@ -100,8 +103,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         """The keys of what goes and is not certain, some at a time."""
         if self.part.cutoff is None or self.exact:
             return
-        unsure = self.query(and_(self.possible, ~self.certain))
-        for rows in fetched(connection, unsure):
+        for rows in fetched(connection, self.unsure):
             if keys := self.taken(rows):
                 yield keys
 
@@ -118,7 +120,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     def count_among(self, connection: Connection, keys: Sequence[Key]) -> int:
         """How many of the rows with these keys it takes."""
-        return self.still(connection, put(connection, keys, 0), 1).count
+        return self.still(connection, put(connection, keys, 0), 1, certain=False).count
 
     def end(self, connection: Connection, *, newest: bool) -> tuple[Key, datetime] | None:
         """The key and the instant of the oldest row that it takes, or of the newest."""
@@ -150,27 +152,19 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         time, key = self.layout.time, self.layout.key
         return select(time, *key).where(condition).order_by(time, *key)
 
-    def pick(self, connection: Connection, last: Row[Any] | None, most: int) -> list[Row[Any]]:
-        """The next rows that it may take, with their time before their key.
+    def still(
+        self, connection: Connection, picked: Gathered, level: int, *, certain: bool
+    ) -> Gathered:
+        """Of picked rows those that it takes still; others that are locked are passed over.
 
         Parameters:
-            connection: where to look.
-            last: the last that was picked before, if any.
-            most: how many to pick at the most.
+            certain: whether those were picked that are older than the cutoff for certain.
         """
-        query = self.query(self.possible).order_by(None).order_by(*self.layout.order)
-        if last is not None:
-            # Without an index on time, rows are read in the order of the key.
-            values = tuple(last) if self.layout.indexed else tuple(last)[1:]
-            query = query.where(beyond(self.layout.order, values))
-        return list(connection.execute(query.limit(most)))
-
-    def still(self, connection: Connection, picked: Gathered, level: int) -> Gathered:
-        """Of picked rows those that it takes still; others that are locked are passed over."""
         key = self.layout.key
-        if self.exact:
+        if certain or self.exact:
             found = select(*key).where(picked.among(key), self.certain)
-            return gather(connection, found.with_for_update(skip_locked=True), level)
+            locked = found.with_for_update(skip_locked=True)
+            return gather(connection, locked, level, whole=self.layout.whole)
         found = select(self.layout.time, *key).where(picked.among(key), self.possible)
         rows = connection.execute(found.with_for_update(skip_locked=True)).all()
         return put(connection, self.taken(rows), level)
@@ -227,16 +221,16 @@ def reaches(
 
 def beyond(columns: Sequence[ColumnElement[Any]], values: Sequence[object]) -> ColumnElement[bool]:
     """What comes after these values in the order of these columns."""
-    bounds = [as_it_is(value) for value in values]
+    bounds = list(map(as_it_is, values))
     if len(columns) == 1:
         return columns[0] > bounds[0]
     # An index is entered by its first column alone.
     return and_(columns[0] >= bounds[0], tuple_(*columns) > tuple_(*bounds))
 
 
-def _up_to(columns: Sequence[ColumnElement[Any]], values: Sequence[object]) -> ColumnElement[bool]:
+def up_to(columns: Sequence[ColumnElement[Any]], values: Sequence[object]) -> ColumnElement[bool]:
     """What comes no later than these values in the order of these columns."""
-    bounds = [as_it_is(value) for value in values]
+    bounds = list(map(as_it_is, values))
     if len(columns) == 1:
         return columns[0] <= bounds[0]
     return and_(columns[0] <= bounds[0], tuple_(*columns) <= tuple_(*bounds))
@@ -248,9 +242,7 @@ def pages(
     columns: Sequence[ColumnElement[Any]],
     condition: ColumnElement[bool],
 ) -> Iterator[ColumnElement[bool]]:
-    """What meets a condition, a page at a time, so that no question keeps writers waiting.
-
-    In a database with a rollback journal nobody can commit while a question is being answered.
+    """What meets a condition, a page at a time where a question keeps writers waiting.
 
     Parameters:
         columns: the order that the pages follow; an index should have it too.
@@ -259,20 +251,15 @@ def pages(
         For each page the condition that a row is on it.
     """
     page = condition
-    while True:
+    while connection.info.get(KEEPS_WRITERS):
         edge = select(*columns).select_from(rows).where(page).order_by(*columns)
         last = connection.execute(edge.offset(_PAGE - 1).limit(1)).one_or_none()
         if last is None:
-            yield page
-            return
+            break
         # The nearer end comes first: of two, SQLite enters an index by that.
-        yield and_(_up_to(columns, tuple(last)), page)
+        yield and_(up_to(columns, tuple(last)), page)
         page = and_(condition, beyond(columns, tuple(last)))
-
-
-def as_it_is(value: object) -> BindParameter[Any]:
-    """A value of which the driver, and not SQLAlchemy, tells the database what it is."""
-    return bindparam(None, value, NullType())
+    yield page
 
 
 def fetched(connection: Connection, query: Select[Any]) -> Iterator[Sequence[Row[Any]]]:

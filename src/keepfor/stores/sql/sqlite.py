@@ -23,7 +23,7 @@ from keepfor.errors import ConfigError, StoreBusy, StoreChanged, StoreError
 from keepfor.stores import files
 from keepfor.stores.ids import escape
 from keepfor.stores.sql import sqlitefiles
-from keepfor.stores.sql.database import Footprint
+from keepfor.stores.sql.database import KEEPS_WRITERS, Footprint
 from keepfor.stores.sql.sqlitesaid import explained
 from keepfor.stores.sql.sqlitewaiting import PatientConnection
 
@@ -96,8 +96,9 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
             driver = _driver(connection)
             if how or _pragma(driver, "journal_mode") == "wal":
                 driver.execute("BEGIN")
-            # With a rollback journal nobody could commit until it ended, so there each question
-            # sees its own moment.
+            else:
+                # Nobody could commit until it ended, so here each question sees its own moment.
+                connection.info[KEEPS_WRITERS] = True
             driver.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
             try:
                 yield connection
@@ -123,6 +124,8 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
                 # Each commit is as whole without a sync of its own, and holds the lock for less.
                 driver.execute("PRAGMA synchronous = NORMAL")
                 driver.execute("PRAGMA wal_autocheckpoint = 0")
+            else:
+                connection.info[KEEPS_WRITERS] = True
             yield connection
             self._take_in(connection)
 
