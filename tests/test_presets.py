@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from keepfor import presets
-from keepfor.config import Runs, Table, load, policy_of
+from keepfor.config import Entities, Runs, Table, load, policy_of
 from keepfor.config.sections import STAND_INS
 from keepfor.policy.rules import Policy, keep_for
 
@@ -76,6 +76,28 @@ def test_caesar_is_known(tmp_path: Path) -> None:
     assert isinstance(store, Table)
     assert store.url.reveal() == "sqlite:////srv/caesar.sqlite3"
     assert (store.keep_for, store.interval) == (timedelta(days=30), timedelta(minutes=10))
+
+
+def test_evolve_lite_is_known(tmp_path: Path) -> None:
+    """evolve-lite's notes need no more than its name, and its own variable moves them."""
+    (tmp_path / "keepfor.yaml").write_text("stores: {notes: {preset: evolve-lite}}")
+    store = load(environ={}, cwd=tmp_path).stores["notes"]
+    assert isinstance(store, Entities)
+    assert (store.path, store.notes, store.sessions) == (
+        tmp_path / ".evolve",
+        "entities",
+        "trajectories",
+    )
+    assert (store.ignore, store.access_log, store.record) == (("subscribed",), "audit.log", True)
+    assert (store.default_type, store.session_type, store.clock) == (
+        "guideline",
+        "trajectory",
+        "modified",
+    )
+    assert store.rules_from == tmp_path / "evolve.config.yaml"
+    store = load(environ={"EVOLVE_DIR": "/srv/memory"}, cwd=tmp_path).stores["notes"]
+    assert isinstance(store, Entities)
+    assert store.path == Path("/srv/memory")
 
 
 @pytest.mark.parametrize("name", presets.names())

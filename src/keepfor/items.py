@@ -17,7 +17,7 @@ Evidence = dict[str, str | int | float | bool | None]
 
 def noun(kind: str) -> str:
     """What one of the things is called that a store of that kind holds."""
-    return "run" if kind == "runs" else "row"
+    return {"runs": "run", "entities": "item"}.get(kind, "row")
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

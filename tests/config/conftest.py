@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keepfor.config import Config, Ledger, Runs, Store, Table, load
+from keepfor.config import Config, Ledger, Runs, Store, load
 
 
 @pytest.fixture
@@ -23,5 +23,5 @@ def load_text(tmp_path: Path) -> Callable[..., Config]:
 
 def on_disk(store: Store) -> Ledger | Runs:
     """A store that is known to be a file or a folder."""
-    assert not isinstance(store, Table)
+    assert isinstance(store, Ledger | Runs)
     return store

@@ -139,13 +139,13 @@ LINES = {
     "rhubarb: 1": UNKNOWN,
     "kind: ledgr": "'ledgr' is no kind of store. Did you mean ledger?",
     "kind: tables": "'tables' is no kind of store. Did you mean table?",
-    "kind: 5": "5 is no kind of store. Known here: ledger, runs, table.",
+    "kind: 5": "5 is no kind of store. Known here: ledger, runs, table, entities.",
     "kind: [ledger]": "['ledger'] is no kind of store. Did you mean ledger?",
     "kind:": NO_VALUE,
     "preset: agentn": "'agentn' is no preset. Did you mean agentm?",
-    "preset: 5": "5 is no preset. Known here: agentm, caesar, neo.",
+    "preset: 5": "5 is no preset. Known here: agentm, caesar, evolve-lite, neo.",
     "preset: [agentm]": "['agentm'] is no preset. Did you mean agentm?",
-    "preset:": "None is no preset. Known here: agentm, caesar, neo.",
+    "preset:": "None is no preset. Known here: agentm, caesar, evolve-lite, neo.",
 }
 
 
@@ -194,7 +194,8 @@ FILES = {
     "stores:\n  recall: {path: a, keep_for: 90d}\n": [
         (
             "keepfor.yaml:2: stores.recall: kind is missing. "
-            "Write `kind: ledger`, `kind: runs` or `kind: table`, or name a preset."
+            "Write `kind: ledger`, `kind: runs`, `kind: table` or `kind: entities`, or name a "
+            "preset."
         )
     ],
     "stores:\n  recall: {kind: ledger, keep_for: 90d}\n": [

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keepfor.config import INIT, Config, Row, Table, load, schema, show
+from keepfor.config import INIT, Config, Entities, Row, Table, load, schema, show
 from keepfor.errors import BadDuration, BadSize
 from keepfor.sizes import parse_size_text
 from keepfor.times import parse_duration
@@ -108,7 +108,7 @@ def test_the_first_file_tells_of_every_setting() -> None:
 def test_the_first_files_comments_can_be_taken_up(load_text: Load) -> None:
     """Every commented setting, taken up, loads, and those of the ledger change nothing."""
     plain = load_text(INIT)
-    line = r"^( *)# ((?: +)?(?:- \{)?[a-z_]+: *(?: .*)?)$"
+    line = r"^( *)# ((?: +)?(?:- \{?)?[a-z_]+: *(?: .*)?)$"
     text = re.sub(line, r"\1\2", INIT, flags=re.MULTILINE)
     text = text.replace("    max_age_days: 90", "    # ").replace("unit: ms", "timezone: UTC", 1)
     text = text.replace("    interval_seconds: 3600", "    # ")
@@ -120,6 +120,12 @@ def test_the_first_files_comments_can_be_taken_up(load_text: Load) -> None:
     assert [rule.type for rule in table.rules] == ["policy.denied", "debug", "consent.given"]
     assert isinstance(preset, Table)
     assert (table.dependents, table.record_sweeps) == (preset.dependents, preset.record_sweeps)
+    notes, evolve = taken.stores["notes"], taken.stores["evolve"]
+    assert isinstance(notes, Entities)
+    assert [rule.name for rule in notes.rules] == ["unused", "pinned", "old"]
+    assert notes.model_copy(update={"rules": (), "record": True}) == evolve.model_copy(
+        update={"rules_from": None}
+    )
     ledger = taken.stores["recall"].model_copy(update={"max_bytes": None})
     assert ledger == plain.stores["recall"]
     assert taken.trail == plain.trail
@@ -168,7 +174,7 @@ def test_the_schema_knows_the_ways_to_write_a_store() -> None:
             {"required": ["interval", "interval_seconds"]},
         ]
     }
-    assert ledger["properties"]["preset"]["enum"] == ["agentm", "caesar", "neo"]
+    assert ledger["properties"]["preset"]["enum"] == ["agentm", "caesar", "evolve-lite", "neo"]
     assert ledger["properties"]["unit"]["enum"] == ["s", "ms", "us", "ns"]
     assert ledger["properties"]["unreadable"]["enum"] == ["drop", "keep"]
     assert "required" not in ledger

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from keepfor.cli.output import Output
     from keepfor.config import Config
     from keepfor.config.models import Store
+    from keepfor.stores.entities import EntityStore
     from keepfor.stores.ledger import LedgerStore
     from keepfor.stores.runs import RunStore
     from keepfor.stores.table import TableStore
@@ -82,7 +83,7 @@ class Invocation:
             raise UnknownStore(name=name, where=self.config.path, fix=nearest(name, stores))
         return stores[name]
 
-    def store(self, name: str) -> LedgerStore | RunStore | TableStore:
+    def store(self, name: str) -> LedgerStore | RunStore | TableStore | EntityStore:
         """A store, to look at or to act on."""
         from keepfor.config.opening import open_store
 

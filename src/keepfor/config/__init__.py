@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keepfor.config.entities import Entities
 from keepfor.config.loading import Config, load, policy_of, traps
 from keepfor.config.models import Ledger, Runs, Store, Trail
 from keepfor.config.paths import NAME, find
@@ -12,6 +13,7 @@ __all__ = [
     "INIT",
     "NAME",
     "Config",
+    "Entities",
     "Ledger",
     "Row",
     "Runs",

@@ -65,12 +65,13 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML looks for it on the class
 
 
-def read(path: Path, name: str) -> Document:
+def read(path: Path, name: str, begins: str = "stores") -> Document:
     """The file's values, with the faults that can be told without knowing any key.
 
     Parameters:
         path: the file.
         name: what messages call it.
+        begins: the key that such a file begins with.
 
     Raises:
         BadConfig: when it cannot be read as a mapping of settings at all.
@@ -82,7 +83,7 @@ def read(path: Path, name: str) -> Document:
         values = {}
     if not isinstance(values, dict):
         kind = "a list" if isinstance(values, list) else "one word"
-        raise _refused(name, f"it holds {kind} and not settings. Begin with a line `stores:`.")
+        raise _refused(name, f"it holds {kind} and not settings. Begin with a line `{begins}:`.")
     return Document(name=name, values=values, lines=lines, faults=faults)
 
 
@@ -204,7 +205,8 @@ def _text(path: Path, name: str) -> str:
         line = text.count("\n", 0, strange.start()) + 1
         what = f"here is a character that no text holds ({strange[0]!r}). Take it out."
         raise _refused(f"{name}:{line}", what)
-    return text
+    # JSON may be indented with tabs, and holds none elsewhere; YAML may not.
+    return text.replace("\t", " ") if path.suffix == ".json" else text
 
 
 def _is_text(text: str) -> bool:

@@ -72,22 +72,28 @@ def _path(value: object) -> Path:
 
 
 def _duration(value: object) -> timedelta | None:
-    if not isinstance(value, Days):
-        return parse_duration(value)
+    if isinstance(value, Days):
+        return days("age", "keep_for", value.number)
+    return parse_duration(value)
+
+
+def days(thing: str, instead: str, number: object) -> timedelta:
+    """A duration that was written as a number of days; `instead` is the key that takes units."""
     try:
-        return days_duration(value.number)
+        return days_duration(number)
     except BadDuration as error:
-        why = f"{value.number!r} is no age in days: {error.facts['why']}."
-        raise ValueError(f"{why} Write a number such as 90, or use keep_for.") from None
+        why = f"{number!r} is no {thing} in days: {error.facts['why']}."
+        raise ValueError(f"{why} Write a number such as 90, or use {instead}.") from None
 
 
-def _in_days(age: timedelta | None) -> int | float | None:
+def in_days(age: timedelta | None) -> int | float | None:
+    """The same number again."""
     if age is None:
         return None
     return age / DAY if age % DAY else age // DAY
 
 
-def _limited(thing: str, forever: str, such_as: str) -> Callable[[object], timedelta]:
+def limited(thing: str, forever: str, such_as: str) -> Callable[[object], timedelta]:
     """A duration that ends; `forever` says what would come of one that does not."""
 
     def limited(value: object) -> timedelta:
@@ -148,13 +154,15 @@ def _field(value: object) -> str:
     return value
 
 
-def _word(what: str, such_as: str) -> Callable[[object], str]:
-    def word(value: object) -> str:
+def word(what: str, such_as: str) -> Callable[[object], str]:
+    """What is called by some text."""
+
+    def read(value: object) -> str:
         if not isinstance(value, str) or not value:
             raise ValueError(f"{value!r} is no {what}. Write its name, such as {such_as}.")
         return value
 
-    return word
+    return read
 
 
 def _table(value: object) -> str:
@@ -164,7 +172,7 @@ def _table(value: object) -> str:
 
 
 def _columns(value: object) -> tuple[str, ...]:
-    column = _word("column", "id, or a list such as [tenant, id]")
+    column = word("column", "id, or a list such as [tenant, id]")
     if not isinstance(value, list):
         return (column(value),)
     columns = tuple(map(column, value))
@@ -180,6 +188,12 @@ def _as_written(columns: tuple[str, ...]) -> str | list[str] | None:
     if len(columns) > 1:
         return list(columns)
     return columns[0] if columns else None
+
+
+def _truth(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{value!r} is neither true nor false. Write one of the two.")
 
 
 def _several(value: object) -> object:
@@ -199,7 +213,9 @@ def _unit(value: object) -> object:
     return value
 
 
-def _count(things: str) -> Callable[[object], int]:
+def whole_number(things: str) -> Callable[[object], int]:
+    """So many things, none included."""
+
     def count(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             what = f"{value!r} is no number of {things}."
@@ -225,40 +241,42 @@ def _fraction(value: object) -> float | None:
     raise ValueError(f"{value!r} is no fraction. Write a number above 0 and up to 1, or off.")
 
 
-def _text(**more: object) -> WithJsonSchema:
+def as_text(**more: object) -> WithJsonSchema:
+    """The schema of a setting that is written as text."""
     return WithJsonSchema({"type": "string", **more})
 
 
-AnyPath = Annotated[Path, BeforeValidator(_path), _text(minLength=1)]
+AnyPath = Annotated[Path, BeforeValidator(_path), as_text(minLength=1)]
+FilePath = Annotated[Path | None, BeforeValidator(_path), as_text(minLength=1)]
 Duration = Annotated[
     timedelta | None,
     BeforeValidator(_duration),
     PlainSerializer(format_duration),
-    _text(pattern=DURATION, examples=["90d", "12h", "30min", "1d12h", "2w", "P90D", "forever"]),
+    as_text(pattern=DURATION, examples=["90d", "12h", "30min", "1d12h", "2w", "P90D", "forever"]),
 ]
 Grace = Annotated[
     timedelta,
-    BeforeValidator(_limited("grace", "nothing would ever be late", "24h")),
+    BeforeValidator(limited("grace", "nothing would ever be late", "24h")),
     PlainSerializer(format_duration),
-    _text(pattern=DURATION.replace("forever|", ""), examples=["24h"]),
+    as_text(pattern=DURATION.replace("forever|", ""), examples=["24h"]),
 ]
 RunGrace = Annotated[
     timedelta,
-    BeforeValidator(_limited("grace", "nothing would ever be removed", "1h")),
+    BeforeValidator(limited("grace", "nothing would ever be removed", "1h")),
     PlainSerializer(format_duration),
-    _text(pattern=DURATION.replace("forever|", ""), examples=["1h"]),
+    as_text(pattern=DURATION.replace("forever|", ""), examples=["1h"]),
 ]
 Interval = Annotated[
     timedelta,
-    BeforeValidator(_limited("interval", "nothing would ever be swept", "1h")),
+    BeforeValidator(limited("interval", "nothing would ever be swept", "1h")),
     PlainSerializer(format_duration),
-    _text(pattern=DURATION.replace("forever|", ""), examples=["1h"]),
+    as_text(pattern=DURATION.replace("forever|", ""), examples=["1h"]),
 ]
 Size = Annotated[
     int | None,
     BeforeValidator(parse_size_text),
     PlainSerializer(lambda size: None if size is None else format_size(size)),
-    _text(pattern=SIZE, examples=["25MiB", "25MB"]),
+    as_text(pattern=SIZE, examples=["25MiB", "25MB"]),
 ]
 Fraction = Annotated[
     float | None,
@@ -269,8 +287,8 @@ Fraction = Annotated[
     ),
 ]
 _NUMBER = WithJsonSchema({"type": "integer", "minimum": 0})
-Count = Annotated[int, BeforeValidator(_count("rows")), _NUMBER]
-RunCount = Annotated[int, BeforeValidator(_count("runs")), _NUMBER]
+Count = Annotated[int, BeforeValidator(whole_number("rows")), _NUMBER]
+RunCount = Annotated[int, BeforeValidator(whole_number("runs")), _NUMBER]
 Limit = Annotated[
     int | None,
     BeforeValidator(_limit),
@@ -281,10 +299,10 @@ Url = Annotated[
     DatabaseUrl,
     PlainValidator(_url),
     PlainSerializer(str),
-    _text(minLength=1),
+    as_text(minLength=1),
 ]
-TableName = Annotated[str, BeforeValidator(_table), _text(pattern=r"^[^.]+(\.[^.]+)?$")]
-Column = Annotated[str, BeforeValidator(_word("column", "ts")), _text(minLength=1)]
+TableName = Annotated[str, BeforeValidator(_table), as_text(pattern=r"^[^.]+(\.[^.]+)?$")]
+Column = Annotated[str, BeforeValidator(word("column", "ts")), as_text(minLength=1)]
 Columns = Annotated[
     tuple[str, ...],
     BeforeValidator(_columns),
@@ -298,21 +316,22 @@ Columns = Annotated[
         }
     ),
 ]
-RowType = Annotated[str, BeforeValidator(_word("type", "policy.denied")), _text(minLength=1)]
-RuleName = Annotated[str, BeforeValidator(_word("name", "denials")), _text(minLength=1)]
+RowType = Annotated[str, BeforeValidator(word("type", "policy.denied")), as_text(minLength=1)]
+RuleName = Annotated[str, BeforeValidator(word("name", "denials")), as_text(minLength=1)]
 AgeInDays = Annotated[
     timedelta | None,
     BeforeValidator(lambda value: _duration(Days(number=value))),
-    PlainSerializer(_in_days),
+    PlainSerializer(in_days),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
 ]
+Truth = Annotated[bool, BeforeValidator(_truth), WithJsonSchema({"type": "boolean"})]
 Several = BeforeValidator(_several)
 UnlessOff = BeforeValidator(_unless_off)
-FieldName = Annotated[str, BeforeValidator(_field), _text(pattern=r"^[^.]+(\.[^.]+)*$")]
-RunTime = Annotated[str | None, BeforeValidator(_field), _text(pattern=r"^[^.]+(\.[^.]+)*$")]
+FieldName = Annotated[str, BeforeValidator(_field), as_text(pattern=r"^[^.]+(\.[^.]+)*$")]
+RunTime = Annotated[str | None, BeforeValidator(_field), as_text(pattern=r"^[^.]+(\.[^.]+)*$")]
 Unit = Annotated[
     Literal["s", "ms", "us", "ns"] | None,
     BeforeValidator(_unit),
     WithJsonSchema({"enum": ["s", "ms", "us", "ns"]}),
 ]
-Zone = Annotated[str, BeforeValidator(_zone), _text()]
+Zone = Annotated[str, BeforeValidator(_zone), as_text()]

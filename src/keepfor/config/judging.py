@@ -58,6 +58,9 @@ def _fault(found: ErrorDetails, sections: Mapping[Dotted, Layer], document: Docu
         return Fault(where=document.place(place), what=what, line=document.line(place))
     if not within:
         return Fault(where=value.where, what=what, line=value.line)
+    if value.within:
+        file, way = value.within
+        return Fault(where=file.place((*way, *within)), what=what)
     if value.line == LAST_LINE:
         # It stands in a variable or a preset, and only the way to it can be told.
         return Fault(where=".".join((value.where, *within)), what=what)

@@ -5,19 +5,21 @@ Each value keeps where it came from. Nothing is judged here that a model can jud
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from keepfor import presets
-from keepfor.config import environment
+from keepfor.config import environment, rulesfile
 from keepfor.config.document import Document, Dotted, flow, scalar
 from keepfor.config.faults import LAST_LINE, Fault, closest, nearest
 from keepfor.config.fields import PlaceText, Unread
 from keepfor.config.models import Settings, Trail, is_placed, is_structured, store_keys
-from keepfor.config.paths import state_folder
+from keepfor.config.paths import expand, shown, state_folder
 from keepfor.config.sections import STAND_INS, keys_of
+from keepfor.errors import BadConfig
 
 SECTIONS = ("stores", "trail")
 
@@ -30,12 +32,14 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         file: its absolute path.
         folder: the working folder, from which a relative path in a variable starts.
         environ: the environment.
+        policy: the file that has the rules of each store of notes, whatever else says so.
     """
 
     document: Document
     file: Path
     folder: Path
     environ: Mapping[str, str]
+    policy: Path | None = None
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,12 +50,14 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
         source: where it came from, for `config show`.
         where: the same with the key, for a message.
         line: the line in the file, to sort messages by.
+        within: the other file that it stands in, and the way to it there.
     """
 
     raw: object
     source: str
     where: str
     line: int = LAST_LINE
+    within: tuple[Document, Dotted] | None = None
 
 
 #: One section's values, out of one source or merged.
@@ -87,16 +93,68 @@ def gather(around: Surroundings, faults: list[Fault]) -> dict[Dotted, Layer]:
         path = ("stores", name)
         store = _section(path, stores[name], around, faults)
         preset = _preset(path, store, around, faults)
-        keys = store_keys(_kind(path, store, preset, around))
+        kind = _kind(path, store, preset, around)
+        keys = store_keys(kind)
         known += [(*path, key) for key in keys]
         # Of a store that could not be read at all, enough has been said.
         if isinstance(stores[name], dict):
             layers[path] = [*preset, *_written(path, store, keys, around)]
+            if around.policy is not None and kind == "entities":
+                layers[path].append(_named(around.policy, around))
     faults += environment.strangers(around.environ, known, around.document.name)
     merged = {path: _merged(below, faults) for path, below in layers.items()}
+    for section in merged.values():
+        if said := section.get("rules_from"):
+            usual = said.source.startswith("preset ")
+            section.update(_rules(said, usual, around, faults))
     for name in stores:
         merged.get(("stores", name), {}).pop("preset", None)
     return merged
+
+
+def _named(policy: Path, around: Surroundings) -> Layer:
+    where = f"--policy {shown(around.folder / policy, around.folder)}"
+    return {"rules_from": Value(raw=around.folder / policy, source=where, where=where)}
+
+
+def _rules(said: Value, usual: bool, around: Surroundings, faults: list[Fault]) -> Layer:
+    """The rules that stand in a file of their own.
+
+    Parameters:
+        said: which file.
+        usual: whether it is only where a product has it, if it has any.
+    """
+    match said.raw:
+        case Path() as path:
+            pass
+        case PlaceText(text=text, base=base, environ=environ):
+            try:
+                path = expand(text, base, environ)
+            except ValueError:
+                # The model refuses it, in its own words.
+                return {}
+        case _:
+            return {}
+    there, before = os.path.lexists(path), len(faults)
+    if usual and not there:
+        return {}
+    try:
+        found = rulesfile.found(path, shown(path, around.folder), faults) if there else None
+    except BadConfig as error:
+        where, _, what = str(error).partition(": ")
+        faults.append(Fault(where=where, what=what))
+        return {}
+    if found:
+        document, way = found
+        raw: object = document.values
+        for key in way:
+            raw = raw[key] if isinstance(raw, dict) else None
+        source, where = document.source(way), document.place(way)
+        return {"rules": Value(raw=raw, source=source, where=where, within=found)}
+    if not usual and len(faults) == before:
+        what = "it has no `rules:`. Write them there." if there else "there is no such file."
+        faults.append(Fault(where=said.where, what=what, line=said.line))
+    return {}
 
 
 def _section(
@@ -177,6 +235,7 @@ def _merged(layers: Iterable[Layer], faults: list[Fault]) -> Layer:
     merged: Layer = {}
     for layer in layers:
         merged |= layer
+        _settle_rules(merged, layer, faults)
         for key, (meant, kind, _) in STAND_INS.items():
             if key not in layer:
                 continue
@@ -186,6 +245,18 @@ def _merged(layers: Iterable[Layer], faults: list[Fault]) -> Layer:
                 faults.append(Fault(where=value.where, what=what, line=value.line))
             merged[meant] = msgspec.structs.replace(value, raw=kind(number=value.raw))
     return merged
+
+
+def _settle_rules(merged: Layer, layer: Layer, faults: list[Fault]) -> None:
+    """Rules stand here or in a file of their own; what a later layer says holds."""
+    here, elsewhere = layer.get("rules"), layer.get("rules_from")
+    if here and elsewhere:
+        what = "rules are given too, and only one of them can hold. Leave one out."
+        faults.append(Fault(where=elsewhere.where, what=what, line=elsewhere.line))
+    if here:
+        merged.pop("rules_from", None)
+    elif elsewhere:
+        merged.pop("rules", None)
 
 
 def _default_state(around: Surroundings) -> Layer:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from keepfor.config.document import Dotted, read
+from keepfor.config.entities import Entities
 from keepfor.config.faults import refusal
 from keepfor.config.judging import judge
 from keepfor.config.layers import Layer, Surroundings, gather
-from keepfor.config.models import Settings, Store, Trail
+from keepfor.config.models import Ledger, Settings, Store, Trail
 from keepfor.config.paths import find, shown
 from keepfor.config.sections import Section
 from keepfor.errors import BadConfig
+from keepfor.items import Item
 from keepfor.policy.lint import Trap, lint
 from keepfor.policy.rules import Policy
+
+NOTHING: Mapping[str, Sequence[Item]] = MappingProxyType({})
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +48,7 @@ def load(
     path: Path | None = None,
     environ: Mapping[str, str] = os.environ,
     cwd: Path | None = None,
+    policy: Path | None = None,
 ) -> Config:
     """The configuration in force.
 
@@ -49,6 +56,7 @@ def load(
         path: the file, where the command line names one.
         environ: the environment, which overrides what the file says.
         cwd: the working folder, in which the search for a file begins.
+        policy: a file with the rules of every store of notes, in place of what holds else.
 
     Returns:
         The configuration, every value of it checked.
@@ -60,7 +68,9 @@ def load(
     file = find(path, environ, folder)
     document = read(file, shown(file, folder))
     faults = list(document.faults)
-    around = Surroundings(document=document, file=file, folder=folder, environ=environ)
+    around = Surroundings(
+        document=document, file=file, folder=folder, environ=environ, policy=policy
+    )
     sections = gather(around, faults)
     settings = judge(sections, document, faults)
     if settings is None or faults:
@@ -79,21 +89,35 @@ def policy_of(store: Store) -> Policy:
     return store.policy()
 
 
-def traps(config: Config) -> dict[str, list[Trap]]:
+def traps(config: Config, held: Mapping[str, Sequence[Item]] = NOTHING) -> dict[str, list[Trap]]:
     """What is well-formed and will still surprise its owner, by store; stores without are left out.
 
     Two stores in one place are a trap where they differ: the stricter one wins each time.
+
+    Parameters:
+        config: the configuration.
+        held: what some stores hold, by their names; of others the settings alone are looked at.
     """
     found: dict[str, list[Trap]] = {}
     first: dict[str, str] = {}
     for name, store in config.stores.items():
-        found[name] = lint(policy_of(store))
+        found[name] = lint(policy_of(store), held.get(name, ()), _log_keep_for(config, store))
         other = first.setdefault(store.place, name)
         if _but_for_its_place(store) != _but_for_its_place(config.stores[other]):
             what = f"stores {other} and {name} hold {store.place} to different settings."
             fix = "Write the same for both, or leave one out."
             found[name].append(Trap(rule=store.LIES_AT, what=what, fix=fix))
     return {name: store_traps for name, store_traps in found.items() if store_traps}
+
+
+def _log_keep_for(config: Config, store: Store) -> timedelta | None:
+    """How long the log of accesses is kept that a store of notes goes by; None for ever."""
+    if not isinstance(store, Entities) or store.log is None:
+        return None
+    log = os.path.realpath(store.log)
+    ledgers = (other for other in config.stores.values() if isinstance(other, Ledger))
+    spans = [each.keep_for for each in ledgers if each.keep_for and each.place == log]
+    return min(spans, default=None)
 
 
 def _but_for_its_place(store: Store) -> dict[str, object]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 
+from keepfor.config.entities import Entities
 from keepfor.config.fields import (
     AnyPath,
     Count,
@@ -30,13 +31,14 @@ from keepfor.config.fields import (
 from keepfor.config.sections import (
     INTERVAL,
     LAG,
+    Part,
     Section,
     StoreSection,
     keys_of,
     refuse_a_floor_above,
     says_nothing,
 )
-from keepfor.config.tables import Part, Table
+from keepfor.config.tables import Table
 from keepfor.config.urls import DatabaseUrl
 from keepfor.policy.rules import Policy, keep_for
 from keepfor.sizes import format_size
@@ -224,9 +226,14 @@ class Runs(StoreSection):
         return self
 
 
-#: A new kind of store is a class like these, named in the next two lines.
-KINDS: dict[str, type[Section]] = {"ledger": Ledger, "runs": Runs, "table": Table}
-Store = Annotated[Ledger | Runs | Table, Field(discriminator="kind")]
+#: A new kind of store is a class like these, named in the next two statements.
+KINDS: dict[str, type[Section]] = {
+    "ledger": Ledger,
+    "runs": Runs,
+    "table": Table,
+    "entities": Entities,
+}
+Store = Annotated[Ledger | Runs | Table | Entities, Field(discriminator="kind")]
 
 
 class Trail(Section):
@@ -266,12 +273,12 @@ def store_keys(kind: object) -> list[str]:
 
 def is_placed(key: str) -> bool:
     """Whether a setting of that name, in any section, is a path or an address."""
-    return any(field.annotation in (Path, DatabaseUrl) for field in _fields(key))
+    return any(field.annotation in (Path, Path | None, DatabaseUrl) for field in _fields(key))
 
 
 def is_structured(key: str) -> bool:
     """Whether a setting of that name, in any section, can be a list or hold settings of its own."""
-    return any(part_of(field) or get_origin(field.annotation) is tuple for field in _fields(key))
+    return any(part_of(field) or _holds_several(field.annotation) for field in _fields(key))
 
 
 def part_at(kind: object, path: Sequence[str]) -> type[Part] | None:
@@ -292,6 +299,10 @@ def part_of(field: FieldInfo) -> type[Part] | None:
     candidates = [field.annotation, *get_args(field.annotation)]
     found = (each for each in candidates if isinstance(each, type) and issubclass(each, Part))
     return next(found, None)
+
+
+def _holds_several(annotation: Any) -> bool:
+    return any(get_origin(each) in (tuple, dict) for each in (annotation, *get_args(annotation)))
 
 
 def _fields(key: str) -> Iterator[FieldInfo]:

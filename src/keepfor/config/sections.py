@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from keepfor import presets
 from keepfor.config.fields import Days, Seconds
 from keepfor.policy.rules import Policy
 
 #: One of these has to be given, so that what nobody thought of is not kept for ever.
-BOUNDS = ("keep_for", "max_age_days", "max_count", "max_bytes", "rules")
+BOUNDS = ("keep_for", "max_age_days", "max_count", "max_bytes", "rules", "rules_from")
 
 #: Keys that stand for others: which, as what, and in what words.
 STAND_INS: dict[str, tuple[str, Callable[..., object], str]] = {
@@ -63,12 +63,26 @@ class Section(BaseModel):
     )
 
 
+class Part(BaseModel):
+    """Settings within a setting; they are shown as they were written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {
+            key: value for key, value in serialize(self).items() if key in self.model_fields_set
+        }
+
+
 class StoreSection(Section):
     """One store's settings; what differs from kind to kind, each kind tells of itself."""
 
     #: The setting that says where it lies, and what makes the folder that it lies in.
     LIES_AT: ClassVar[str] = "path"
     MAKES_FOLDER: ClassVar[str] = "the first append makes the folder"
+    #: What to do where nothing bounds it.
+    BOUND_IT: ClassVar[str] = "Give it `max_count` or `keep_for`, or clear it by hand."
 
     @property
     @abstractmethod

@@ -67,11 +67,39 @@ stores:
   #   orphans: keep             # or delete: what hangs on rows that are gone already
   #   record_sweeps: {type: memory.retention_sweep, payload: payload, when: always}
 
+  # Notes with frontmatter, and the sessions that they were made from:
+  # notes:
+  #   kind: entities
+  #   path: .evolve             # the folder that holds both
+  #   notes: entities           # the folder of notes below it; . for itself
+  #   pattern: "*.md"           # which files in it are notes
+  #   sessions: trajectories    # the folder of sessions; or off
+  #   session_pattern: "*"      # which files in that are sessions
+  #   ignore: [subscribed]      # folders of notes that are out of scope
+  #   default_type: guideline   # of a note that names no type and lies in no folder
+  #   session_type: trajectory  # of a session
+  #   clock: modified           # or the frontmatter key that holds a note's date
+  #   fallback: off             # of such a key: or modified, which stands in where it is missing
+  #   access_log: audit.log     # tells which items were recalled; or off
+  #   record: false             # whether that log is told of every flag and every deletion
+  #   rules:                    # the first that matches decides; or the file that has them instead:
+  #     - name: unused          # rules_from: evolve.config.yaml
+  #       type: guideline       # or entity_type: guideline
+  #       max_unused: 180d      # or max_unused_days: 180
+  #       action: delete        # or flag, or keep
+  #       on_missing_access_signal: skip    # or flag, or delete: what no access is known of
+  #       after_flagged: 14d    # only what has carried a flag for so long
+  #       keep_if_cited: true   # what another note names in supersedes, source or links stays
+  #     - {name: pinned, match: {id: guideline/core-*}, action: keep}
+  #     - {name: old, type: trajectory, max_age: 365d, action: delete, cascade_derived: true}
+
   # A known product needs no more than its name; any key beside it overrides the preset.
   # agentm:
   #   preset: agentm
   # caesar:
   #   preset: caesar
+  # evolve:
+  #   preset: evolve-lite
 
 # trail:
 #   keep_for: 90d               # how long the record of what was done is kept
@@ -123,7 +151,7 @@ def flow(value: object) -> str:
 
 
 def _shown(value: Any) -> str | int | float | None:
-    return flow(value) if isinstance(value, dict | list | tuple) else value
+    return flow(value) if isinstance(value, bool | dict | list | tuple) else value
 
 
 def schema() -> dict[str, Any]:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from keepfor.config.entities import Entities
 from keepfor.config.models import Runs, Store
 from keepfor.errors import StoreError
 from keepfor.items import noun
 from keepfor.plan import Plan
 from keepfor.policy.lint import Trap
 from keepfor.stores import files, leases, replace
+from keepfor.stores.entities import EntityStore
 from keepfor.stores.ledger import LedgerStore
 from keepfor.stores.runs import RunStore
 from keepfor.times import format_duration
@@ -63,9 +65,15 @@ def in_words(store: Store) -> str:
     if not parts:
         parts.append(f"{noun(store.kind)}s stay for ever")
     elif store.keep_last:
-        parts.append(f"the newest {store.keep_last} always stay")
+        parts.append(f"the newest {_floor(store.keep_last)} always stay")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _floor(keep_last: int | dict[str, int]) -> str:
+    if isinstance(keep_last, int):
+        return str(keep_last)
+    return ", ".join(f"{count} of type {type_}" for type_, count in keep_last.items())
 
 
 def degraded(store: Store) -> str | None:
@@ -73,12 +81,12 @@ def degraded(store: Store) -> str | None:
     return store.degraded
 
 
-def leftovers(store: LedgerStore | RunStore | TableStore) -> list[Leftover]:
+def leftovers(store: LedgerStore | RunStore | TableStore | EntityStore) -> list[Leftover]:
     """What earlier sweeps left beside a ledger or in a directory; reads only."""
     found = []
     # Where the folder cannot be read, the store's own errors say so.
     with suppress(OSError, StoreError):
-        if isinstance(store, RunStore):
+        if isinstance(store, RunStore | EntityStore):
             return [
                 Leftover(path=path, bytes=os.lstat(path).st_size, held=False)
                 for path in store.leftovers()
@@ -102,8 +110,13 @@ def findings(
         left: what earlier prunes left beside it.
         traps: what in its settings will surprise its owner.
     """
-    of_leftover = _of_aside if isinstance(store, Runs) else _of_leftover
-    found = [of_leftover(name, old) for old in left if old.bytes]
+    found = [
+        _of_aside(name, old, noun(store.kind))
+        if isinstance(store, Runs | Entities)
+        else _of_leftover(name, old)
+        for old in left
+        if old.bytes
+    ]
     found += [
         Finding(problem="trap", exit_code=2, what=f"{trap.rule}: {trap.what}", fix=trap.fix)
         for trap in traps
@@ -134,8 +147,7 @@ def findings(
             Finding(problem="note", exit_code=0, what=note, fix="") for note in plan.survey.notes
         ]
     if slow := store.degraded:
-        fix = "Give it `max_count` or `keep_for`, or clear it by hand."
-        found.append(Finding(problem="unbounded", exit_code=0, what=slow, fix=fix))
+        found.append(Finding(problem="unbounded", exit_code=0, what=slow, fix=store.BOUND_IT))
     return sorted(found, key=lambda finding: finding.exit_code or 9)
 
 
@@ -169,11 +181,13 @@ def _of_leftover(name: str, old: Leftover) -> Finding:
     )
 
 
-def _of_aside(name: str, old: Leftover) -> Finding:
+def _of_aside(name: str, old: Leftover, thing: str) -> Finding:
+    article = "an" if thing == "item" else "a"
     return Finding(
         problem="leftover",
         exit_code=1,
-        what=f"a sweep was killed while it removed a run, which is aside as {old.path}.",
+        what=f"a sweep was killed while it removed {article} {thing}, which is aside as "
+        f"{old.path}.",
         fix=f"Run `keepfor apply {name}`, which puts it back where its name is free.",
     )
 

@@ -8,14 +8,11 @@ from datetime import timedelta
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    BaseModel,
     ConfigDict,
     Field,
     PlainSerializer,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
     model_validator,
 )
 
@@ -42,6 +39,7 @@ from keepfor.config.sections import (
     BOUNDS,
     INTERVAL,
     LAG,
+    Part,
     StoreSection,
     refuse_a_floor_above,
 )
@@ -50,18 +48,6 @@ from keepfor.times import format_duration
 
 #: The ways to say how long a type is kept.
 _AGES = ("keep_for", "max_age", "max_age_days")
-
-
-class Part(BaseModel):
-    """Settings within a setting; they are shown as they were written."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    @model_serializer(mode="wrap")
-    def _as_written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {
-            key: value for key, value in serialize(self).items() if key in self.model_fields_set
-        }
 
 
 def _some_age(schema: dict[str, Any]) -> None:
