@@ -57,13 +57,13 @@ def test_nobody_can_read_the_copy_before_its_mode_is_set(
 ) -> None:
     """The copy is its owner's alone from its first moment, whatever the umask."""
     seen = []
-    copy = replace._copy_attributes
+    copy = replace.copy_attributes
 
     def look(source: int, target: int, name: str) -> None:
         seen.append(os.fstat(target).st_mode & 0o777)
         copy(source, target, name)
 
-    monkeypatch.setattr(replace, "_copy_attributes", look)
+    monkeypatch.setattr(replace, "copy_attributes", look)
     umask = os.umask(0)
     try:
         pruned(path)

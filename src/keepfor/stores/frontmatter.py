@@ -1,6 +1,6 @@
-"""The head of a Markdown note: reads what its frontmatter says, and writes a flag into it.
+"""The head of a Markdown note: reads what its frontmatter says.
 
-Bytes in, values or bytes out. What the frontmatter means is what PyYAML makes of it, with every
+Bytes in, values out. What the frontmatter means is what PyYAML makes of it, with every
 word taken as text; plain lines are read without it, a hundred times as fast, to the same answer.
 """
 
@@ -34,16 +34,13 @@ _TOO_LONG = "its frontmatter has no closing line --- within the first 64 KiB"
 _DISPUTED = "it begins with a line that only some programs take for frontmatter"
 _UTF_16 = "it is written in UTF-16 and not in UTF-8"
 _LIST = "is a list and not text"
-_DAMAGE = "a flag would change what else stands in its frontmatter"
 
-_BOM = b"\xef\xbb\xbf"
-_OPEN = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
+BOM = b"\xef\xbb\xbf"
+OPEN = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
 #: Begins with the end of the line before, which may be the opening one.
-_CLOSE = re.compile(rb"\n---[ \t]*\r?(?:\n|\Z)")
+CLOSE = re.compile(rb"\n---[ \t]*\r?(?:\n|\Z)")
 #: Ends a document for YAML, and a frontmatter for some programs only.
 _DOTS = re.compile(r"^\.\.\.(?:\s|\Z)", re.MULTILINE)
-#: What stands as itself in JSON, and not in YAML.
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 # The lines that need no YAML reader. Every repetition below can be cut in one way only, so that
 # no note takes more time than its length; tabs and odd characters are left to PyYAML.
@@ -69,6 +66,12 @@ _ENTRY = re.compile(
 )
 _IN_FLOW = re.compile(rf"({_WORD})|({_SINGLE}|{_DOUBLE})")
 _IN_BLOCK = re.compile(rf" *- +(?:({_PLAIN})|({_SINGLE}|{_DOUBLE})){_END}")
+
+
+# The commonest notes of all, in bytes: a key and plain words on every line.
+_SURE = rb"[A-Za-z0-9_./,()+'-]"
+_LINE = rb"[A-Za-z_][A-Za-z0-9_-]*+: [A-Za-z0-9_./]" + _SURE + rb"*+(?: " + _SURE + rb"++)*+\n"
+_SIMPLE = re.compile(rb"---\n(?:" + _LINE + rb")*+---\n")
 
 
 class Refused(ValueError):
@@ -119,12 +122,17 @@ def read(head: bytes, keys: Collection[str] = KEYS) -> Frontmatter:
     Returns:
         The values, or why they cannot be told; never a guess.
     """
+    found = pairs(head, keys)
+    if found is not None:
+        texts = {key.decode(): value.decode() for key, value in found}
+        if len(texts) == len(found):
+            return Frontmatter(texts=texts)
     head = head[:CAP]
-    opened = _OPEN.match(head)
+    opened = OPEN.match(head)
     if opened is None:
         return _without(head)
     capped = len(head) == CAP
-    closed = _CLOSE.search(head, opened.end() - 1)
+    closed = CLOSE.search(head, opened.end() - 1)
     ended = closed is not None and head[closed.end() - 1] == 0x0A
     if closed is None or (capped and not ended):
         return Frontmatter(why=_TOO_LONG if capped else _NO_END, complete=capped)
@@ -135,6 +143,15 @@ def read(head: bytes, keys: Collection[str] = KEYS) -> Frontmatter:
     else:
         said = by_lines(text, keys) or by_yaml(text, keys)
     return said if ended else msgspec.structs.replace(said, complete=False)
+
+
+def pairs(head: bytes, keys: Collection[str]) -> list[tuple[bytes, bytes]] | None:
+    """The keys and values of a frontmatter that is nothing but simple lines; None for any other.
+
+    A key that stands twice is there twice.
+    """
+    simple = _SIMPLE.match(head, 0, CAP)
+    return None if simple is None else _finder(frozenset(keys)).findall(head, 3, simple.end())
 
 
 def by_lines(text: str, keys: Collection[str]) -> Frontmatter | None:
@@ -164,7 +181,7 @@ def by_lines(text: str, keys: Collection[str]) -> Frontmatter | None:
 def by_yaml(text: str, keys: Collection[str]) -> Frontmatter:
     """What stands between the fences, by the definition: PyYAML."""
     try:
-        root = _root(text)
+        root = root_of(text)
     except Refused as refused:
         return Frontmatter(why=str(refused))
     texts: dict[str, str] = {}
@@ -190,54 +207,19 @@ def by_yaml(text: str, keys: Collection[str]) -> Frontmatter:
     return _told(texts, lists, unread, twice)
 
 
-def flagged(data: bytes, *, at: str, reason: str, rule: str) -> bytes:
-    """The note with a flag in its frontmatter, and every other byte as it was.
-
-    Parameters:
-        data: the whole note. One without frontmatter is given one.
-        at: when it was flagged.
-        reason: why.
-        rule: by which rule. A note that this rule flagged already is returned as it is.
-
-    Raises:
-        Refused: when that cannot be done without damage; a short sentence that says why.
-    """
-    said = read(data, FLAG)
-    for key in FLAG:
-        if doubt := said.doubt(key):
-            raise Refused(doubt)
-    if said.texts.get(RULE) == rule and said.texts.get(FLAGGED_AT):
-        return data
-    flag = dict(zip(FLAG, (at, reason, rule), strict=True))
-    quoted = {key: _quoted(value) for key, value in flag.items()}
-    opened = _OPEN.match(data)
-    if opened is None:
-        bom = len(_BOM) if data.startswith(_BOM) else 0
-        eol = "\r\n" if data[: data.find(b"\n") + 1].endswith(b"\r\n") else "\n"
-        lines = ["---", *(f"{key}: {value}" for key, value in quoted.items()), "---", ""]
-        result = data[:bom] + eol.join(lines).encode() + data[bom:]
-    else:
-        closed = _CLOSE.search(data, opened.end() - 1)
-        assert closed is not None
-        start, end = opened.end(), closed.start() + 1
-        eol = "\r\n" if opened[0].endswith(b"\r\n") else "\n"
-        text = data[start:end].decode()
-        new = _upserted(text, quoted, eol)
-        if _beside(text) != _beside(new):
-            raise Refused(_DAMAGE)
-        result = data[:start] + new.encode() + data[end:]
-    # What was meant is not trusted: the note must say it.
-    again = read(result, FLAG)
-    if again.why or again.texts != flag:
-        raise Refused(again.why or _DAMAGE)
-    return result
+@functools.lru_cache(maxsize=64)
+def _finder(keys: frozenset[str]) -> re.Pattern[bytes]:
+    """Finds those keys with their values in lines that are simple."""
+    return re.compile(
+        rb"\n(%s): ([^\n]*)" % b"|".join(re.escape(key).encode() for key in sorted(keys))
+    )
 
 
 def _without(head: bytes) -> Frontmatter:
     """What to say of a note whose first line does not open a frontmatter."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or head[:4] in (b"-\0-\0", b"\0-\0-"):
         return Frontmatter(why=_UTF_16)
-    line, ended, _ = head.lstrip(_BOM + b" \t\r\n\v\f").partition(b"\n")
+    line, ended, _ = head.lstrip(BOM + b" \t\r\n\v\f").partition(b"\n")
     line = line.rstrip(b" \t\r")
     # Blank lines before a fence, a fence of four dashes, one of TOML: programs differ.
     fence = not line.strip(b"-") or not line.strip(b"+")
@@ -262,7 +244,7 @@ def _unquoted(text: str) -> str:
     return text[1:-1].replace("''", "'") if text[:1] == "'" else text[1:-1]
 
 
-def _root(text: str) -> yaml.MappingNode | None:
+def root_of(text: str) -> yaml.MappingNode | None:
     """The mapping that a frontmatter is; None where nothing stands in it.
 
     Raises:
@@ -273,7 +255,7 @@ def _root(text: str) -> yaml.MappingNode | None:
     if _DOTS.search(text):
         raise Refused("its frontmatter has a line ..., which ends it for some programs only")
     try:
-        root = yaml.compose(text, Loader=_loader())
+        root = yaml.compose(text, Loader=loader())
     except RecursionError:
         raise Refused("its frontmatter is nested without end") from None
     except yaml.MarkedYAMLError as error:
@@ -291,7 +273,7 @@ def _root(text: str) -> yaml.MappingNode | None:
 
 
 @functools.cache
-def _loader() -> type[yaml.SafeLoader]:
+def loader() -> type[yaml.SafeLoader]:
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -320,76 +302,14 @@ def _text(node: Any) -> str:
     if node.tag != "tag:yaml.org,2002:str":
         raise Refused("has a YAML tag")
     text = str(node.value)
-    if not _is_text(text):
+    if not is_text(text):
         raise Refused("holds half a character")
     return text
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _quoted(text: str) -> str:
-    """The text in double quotes, so that every YAML reader takes it for itself."""
-    if not _is_text(text):
-        raise Refused("the flag holds half a character")
-    quoted = msgspec.json.encode(text).decode()
-    # What JSON leaves as it is and YAML does not, and what careless programs take for a fence.
-    quoted = _ESCAPED.sub(lambda found: rf"\u{ord(found[0]):04x}", quoted)
-    return quoted.replace("---", r"--\u002d")
-
-
-def _upserted(text: str, flag: dict[str, str], eol: str) -> str:
-    """What stands between the fences, with some keys set to values that are quoted already."""
-    root = _root(text)
-    pairs = root.value if root else []
-    if root and root.flow_style:
-        raise Refused("its frontmatter is written in braces")
-    names = [key.value for key, _ in pairs if isinstance(key.value, str)]
-    if len(set(names)) < len(names):
-        raise Refused("a key stands twice in its frontmatter")
-    missing = dict(flag)
-    # From the end, so that what is replaced moves nothing that is still to be.
-    for key, value in reversed(pairs):
-        if not isinstance(key.value, str) or key.value not in flag:
-            continue
-        start, end = value.start_mark.index, value.end_mark.index
-        # An alias leads to what it stands for, which begins with its anchor.
-        if text[start:end].startswith(("&", "!", "|", ">")):
-            raise Refused(f"its {key.value} is more than words on a line")
-        space = " " if start == end else ""
-        text = f"{text[:start]}{space}{missing.pop(key.value)}{text[end:]}"
-    indent = " " * pairs[0][0].start_mark.column if pairs else ""
-    return text + "".join(f"{indent}{key}: {value}{eol}" for key, value in missing.items())
-
-
-def _beside(text: str) -> list[tuple[Any, ...]]:
-    """All that stands in a frontmatter beside a flag, and how it is written.
-
-    Raises:
-        Refused: when it cannot be read.
-    """
-    import yaml
-
-    told: list[tuple[Any, ...]] = []
-    depth, at_key, ours = 0, False, False
-    try:
-        for event in yaml.parse(text, Loader=_loader()):
-            if isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if depth == 1 and isinstance(event, yaml.NodeEvent):
-                at_key = not at_key
-                if at_key:
-                    ours = getattr(event, "value", None) in FLAG
-            if depth and not ours:
-                facts = ("anchor", "tag", "implicit", "value", "style", "flow_style")
-                told.append((type(event), *(getattr(event, fact, None) for fact in facts)))
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-    except yaml.YAMLError:
-        raise Refused(_DAMAGE) from None
-    return told

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -24,9 +24,8 @@ import msgspec
 from keepfor.stores.leases import held_open
 
 GONE = "it is gone already"
-
-_CHANGED = "it changed since the plan"
-_IN_USE = "somebody has it open for writing"
+CHANGED = "it changed since the plan"
+IN_USE = "somebody has it open for writing"
 _MARK = re.compile(r"(?:\.(.+))?\.keepfor-aside\.([0-9a-f]{12})", re.DOTALL)
 _LONGEST_NAME = 255
 
@@ -48,7 +47,7 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
 def fingerprint(status: os.stat_result) -> str:
     """Changes whenever the file does: its content, its name, its rights."""
-    return f"{_content(status)}:{status.st_ctime_ns}"
+    return f"{content_of(status)}:{status.st_ctime_ns}"
 
 
 def remove(folder: int, name: str, seen: str) -> Removal:
@@ -64,13 +63,13 @@ def remove(folder: int, name: str, seen: str) -> Removal:
     except FileNotFoundError:
         return Removal(result="skipped", why=GONE)
     except OSError as error:
-        return _not_opened(folder, name, seen, error)
+        return not_opened(folder, name, seen, error)
     try:
         status = os.fstat(descriptor)
         if fingerprint(status) != seen:
-            return Removal(result="skipped", why=_CHANGED)
+            return Removal(result="skipped", why=CHANGED)
         if held_open(descriptor):
-            return Removal(result="skipped", why=_IN_USE)
+            return Removal(result="skipped", why=IN_USE)
         return _take(folder, name, descriptor, status)
     except FileNotFoundError:
         return Removal(result="skipped", why=GONE)
@@ -80,13 +79,14 @@ def remove(folder: int, name: str, seen: str) -> Removal:
         os.close(descriptor)
 
 
-def recover(folder: int) -> None:
+def recover(folder: int, names: Iterable[str] | None = None) -> None:
     """Put back, or clear, what a killed sweep left aside.
 
     Parameters:
         folder: the folder's descriptor, locked.
+        names: what is in it, if that is known already.
     """
-    for mark in _marks(folder):
+    for mark in _marks(os.listdir(folder) if names is None else names):
         with _left(folder, mark) as (place, left):
             for aside, name in left:
                 _settle(folder, name, place, aside, mark[2])
@@ -95,17 +95,17 @@ def recover(folder: int) -> None:
             os.rmdir(mark[0], dir_fd=folder)
 
 
-def leftovers(folder: int) -> list[str]:
+def leftovers(folder: int, names: Iterable[str] | None = None) -> list[str]:
     """Where files are that a killed sweep left aside, from the folder on; reads only."""
     found = []
-    for mark in _marks(folder):
+    for mark in _marks(os.listdir(folder) if names is None else names):
         with _left(folder, mark) as (place, left):
             found += [aside if place == folder else f"{mark[0]}/{aside}" for aside, _ in left]
     return sorted(found)
 
 
 def _take(folder: int, name: str, descriptor: int, status: os.stat_result) -> Removal:
-    with _aside(folder, name, _token(status)) as (place, aside):
+    with _aside(folder, name, token_of(status)) as (place, aside):
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=place)
         try:
             # Now nobody can come by its name: what holds from here on, holds to the end.
@@ -141,8 +141,8 @@ def _aside(folder: int, name: str, token: str) -> Iterator[tuple[int, str]]:
             os.rmdir(mark, dir_fd=folder)
 
 
-def _marks(folder: int) -> list[re.Match[str]]:
-    return [mark for name in os.listdir(folder) if (mark := _MARK.fullmatch(name))]
+def _marks(names: Iterable[str]) -> list[re.Match[str]]:
+    return [mark for name in names if (mark := _MARK.fullmatch(name))]
 
 
 @contextmanager
@@ -165,9 +165,9 @@ def _left(folder: int, mark: re.Match[str]) -> Iterator[tuple[int, list[tuple[st
 
 def _still(moved: os.stat_result, status: os.stat_result, descriptor: int) -> str:
     """Why a file that is aside may not go after all."""
-    if _content(moved) != _content(status):
-        return _CHANGED
-    return _IN_USE if held_open(descriptor) else ""
+    if content_of(moved) != content_of(status):
+        return CHANGED
+    return IN_USE if held_open(descriptor) else ""
 
 
 def _settle(folder: int, name: str, place: int, aside: str, token: str) -> None:
@@ -177,7 +177,7 @@ def _settle(folder: int, name: str, place: int, aside: str, token: str) -> None:
         left = os.stat(aside, dir_fd=place, follow_symlinks=False)
         there = os.stat(name, dir_fd=folder, follow_symlinks=False)
         # Killed over putting it back; or it was to go, and has not changed since.
-        if os.path.samestat(left, there) or _token(left) == token:
+        if os.path.samestat(left, there) or token_of(left) == token:
             os.unlink(aside, dir_fd=place)
 
 
@@ -198,20 +198,20 @@ def _put_back(folder: int, name: str, place: int, aside: str) -> bool:
     return True
 
 
-def _not_opened(folder: int, name: str, seen: str, error: OSError) -> Removal:
+def not_opened(folder: int, name: str, seen: str, error: OSError) -> Removal:
     """Tell a file that may not be read from something that stands where a file was."""
     with suppress(OSError):
         if fingerprint(os.stat(name, dir_fd=folder, follow_symlinks=False)) != seen:
-            return Removal(result="skipped", why=_CHANGED)
+            return Removal(result="skipped", why=CHANGED)
     return Removal(result="failed", why=error.strerror or str(error))
 
 
-def _content(status: os.stat_result) -> str:
+def content_of(status: os.stat_result) -> str:
     return f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
 
 
-def _token(status: os.stat_result) -> str:
-    return hashlib.sha256(_content(status).encode()).hexdigest()[:12]
+def token_of(status: os.stat_result) -> str:
+    return hashlib.sha256(content_of(status).encode()).hexdigest()[:12]
 
 
 def _other_names(status: os.stat_result) -> str:

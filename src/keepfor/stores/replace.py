@@ -107,7 +107,7 @@ def create(path: str, source: int) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = files.open_for_writing(target, flags, 0o600)
     try:
-        _copy_attributes(source, descriptor, path)
+        copy_attributes(source, descriptor, path)
     except BaseException:
         discard(path, descriptor)
         raise
@@ -296,7 +296,7 @@ def _punch(source: int, old: OldFile) -> None:
         os.close(descriptor)
 
 
-def _copy_attributes(source: int, target: int, path: str) -> None:
+def copy_attributes(source: int, target: int, path: str) -> None:
     old, new = os.fstat(source), os.fstat(target)
     try:
         if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):

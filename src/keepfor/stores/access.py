@@ -1,0 +1,310 @@
+"""The log of a store of entities: who was recalled when, and which sessions carry a flag.
+
+A file of JSON lines that others write as well: `{"event": "recall", "entities": [ids], "ts": …}`
+for what was recalled, `{"event": "retention", "action": …, "entity": id, …}` for what was done.
+It is read as a stream; lines that nobody can read are passed over and counted.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Collection
+from datetime import datetime, tzinfo
+from typing import Any
+
+import msgspec
+
+from keepfor.errors import StoreError
+from keepfor.items import Decision
+from keepfor.stores import files
+from keepfor.stores.ids import escape
+from keepfor.times import Known, parse_instant
+
+#: A line that is longer is no row of such a log.
+_LONGEST_LINE = 1 << 20
+
+
+class Flag(msgspec.Struct, frozen=True, array_like=True):
+    """A flag that the log holds, since what it is about cannot hold it.
+
+    Parameters:
+        rule: the rule that flagged it.
+        at: when, as it is written.
+    """
+
+    rule: str
+    at: str
+
+
+class LogState(msgspec.Struct, frozen=True, array_like=True):
+    """What a log said as far as it was read, to go on from there.
+
+    Parameters:
+        digest: over all that was read.
+        upto: how many bytes that was.
+        newest: the newest recorded recall, by id, encoded.
+        flags: the flags that stand, by id.
+        unreadable: how many lines could not be read.
+    """
+
+    digest: bytes
+    upto: int
+    newest: msgspec.Raw
+    flags: dict[str, Flag]
+    unreadable: int
+
+
+class _Row(msgspec.Struct, gc=False):
+    event: str = ""
+    ts: str = ""
+    entities: list[str] = []
+    action: str = ""
+    entity: str = ""
+    rule: str = ""
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+_decode_newest = msgspec.msgpack.Decoder(dict[str, datetime]).decode
+
+
+class AccessLog:
+    """What a log says, as far as it was read.
+
+    Parameters:
+        path: the file's, which need not be there; None for none.
+        zone: the zone of a timestamp that names none.
+        before: what it said the last time, which spares reading it again where it still begins so.
+
+    Attributes:
+        name: what it is called.
+        touched: the ids that were recalled since `before`; None where all may have been.
+        flags: the flags that stand, by id.
+        unreadable: how many lines could not be read.
+    """
+
+    touched: set[str] | None
+    flags: dict[str, Flag]
+    _newest: dict[str, datetime]
+    _base: msgspec.Raw | None
+    _mark: tuple[int, ...]
+
+    def __init__(self, path: str | None, zone: tzinfo, before: LogState | None = None) -> None:
+        self.path = path
+        self.name = os.path.basename(path) if path else "the log"
+        self.zone = zone
+        self._before = before
+        self._forget()
+
+    @property
+    def newest(self) -> dict[str, datetime]:
+        """The newest recorded recall, by id."""
+        if self._base is not None:
+            newest = _decode_newest(self._base)
+            self._base = None
+            for id_, instant in self._newest.items():
+                if newest.get(id_, instant) <= instant:
+                    newest[id_] = instant
+            self._newest = newest
+        return self._newest
+
+    def refresh(self) -> None:
+        """Read what was written since the last time; all of it, where the file is another one.
+
+        Raises:
+            StoreError: when it is there and cannot be read.
+        """
+        if self.path is None:
+            return
+        try:
+            status = os.stat(self.path)
+            mark = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+            if mark == self._mark:
+                return
+            descriptor = files.open_for_reading(self.path)
+        except FileNotFoundError:
+            self._forget()
+            return
+        except OSError as error:
+            raise files.explained(error, self.path) from error
+        try:
+            # One that was written anew, or is shorter, is read from its beginning.
+            if not self._mark or mark[:2] != self._mark[:2] or mark[2] <= self._mark[2]:
+                self._forget()
+                self._resume(descriptor, mark[2])
+            self._read(descriptor)
+        except OSError as error:
+            raise files.explained(error, self.path) from error
+        finally:
+            os.close(descriptor)
+        self._mark = mark
+
+    def accessed(self, id_: str) -> str:
+        """What a fingerprint holds of the newest recall; empty where there is none."""
+        newest = self.newest.get(id_)
+        return "" if newest is None else newest.isoformat()
+
+    def state(self) -> LogState:
+        """What it says, to be handed in as `before` another time."""
+        return LogState(
+            self._hash.digest(),
+            self._upto,
+            msgspec.Raw(msgspec.msgpack.encode(self.newest)),
+            self.flags,
+            self.unreadable,
+        )
+
+    def _forget(self) -> None:
+        self._newest, self._base = {}, None
+        # Nothing was read the last time: then all that will be is new.
+        self.touched = set() if self._before is not None and not self._before.upto else None
+        self.flags = {}
+        self.unreadable = 0
+        self._mark = ()
+        self._upto = 0
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def _resume(self, descriptor: int, size: int) -> None:
+        """Go on from what it said the last time, if it still begins with the very same bytes."""
+        before = self._before
+        if before is None or size < before.upto:
+            return
+        at, hash_ = 0, hashlib.blake2b(digest_size=16)
+        while at < before.upto:
+            block = os.pread(descriptor, min(files.BLOCK, before.upto - at), at)
+            if not block:
+                return
+            hash_.update(block)
+            at += len(block)
+        if hash_.digest() == before.digest:
+            self._hash, self._upto, self.touched = hash_, at, set()
+            self._base, self.flags = before.newest, dict(before.flags)
+            self.unreadable = before.unreadable
+
+    def _read(self, descriptor: int) -> None:
+        rest, at, overlong = b"", self._upto, False
+        while block := os.pread(descriptor, files.BLOCK, at):
+            at += len(block)
+            data = rest + block
+            cut = data.rfind(b"\n") + 1
+            whole, rest = data[:cut], data[cut:]
+            lines = whole.split(b"\n")[:-1]
+            if overlong and lines:
+                del lines[0]
+                overlong = False
+                self.unreadable += 1
+            if len(rest) > _LONGEST_LINE:
+                whole, rest, overlong = whole + rest, b"", True
+            for line in lines:
+                self._take(line)
+            self._hash.update(whole)
+            self._upto += len(whole)
+        if rest and not overlong:
+            # Its writer may be about to end it; what is whole already counts.
+            self._take(rest, torn=True)
+
+    def _take(self, line: bytes, torn: bool = False) -> None:
+        try:
+            row = _decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            found = _leniently(line)
+            if found is None:
+                self.unreadable += bool(line.strip()) and not torn
+                return
+            row = found
+        if row.event == "recall":
+            instant = _instant(row.ts, self.zone)
+            if instant is None:
+                self.unreadable += not torn
+            else:
+                self._recalled(row.entities, instant)
+        elif row.event == "retention" and not torn:
+            if row.action == "flag":
+                self.flags[row.entity] = Flag(row.rule, row.ts)
+            elif row.action == "delete":
+                self.flags.pop(row.entity, None)
+
+    def _recalled(self, ids: list[str], instant: datetime) -> None:
+        newest = self._newest
+        for id_ in ids:
+            # Other programs write names as they are, and not as ids.
+            escaped = escape(id_)
+            for name in (id_,) if escaped == id_ else (id_, escaped):
+                if newest.get(name, instant) <= instant:
+                    newest[name] = instant
+                if self.touched is not None:
+                    self.touched.add(name)
+
+
+def _instant(text: str, zone: tzinfo) -> datetime | None:
+    # By far the most are written like this, and read so four times as fast.
+    if text[4:5] == "-" and text[10:11] == "T" and text[-1:] == "Z":
+        try:
+            return datetime.fromisoformat(text)
+        except ValueError:
+            pass
+    match parse_instant(text, source="ts", zone=zone):
+        case Known(instant):
+            return instant
+        case _:
+            return None
+
+
+def _leniently(line: bytes) -> _Row | None:
+    """A row as any JSON reader takes it, with those of its parts that are what they should be."""
+    try:
+        raw: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(raw, dict):
+        return None
+    texts = {
+        key: raw[key] if isinstance(raw.get(key), str) else ""
+        for key in ("event", "ts", "action", "entity", "rule")
+    }
+    listed = raw.get("entities")
+    listed = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
+    return _Row(**texts, entities=[id_ for id_ in listed if isinstance(id_, str)])
+
+
+def write(path: str, row: dict[str, Any]) -> None:
+    """Append a row to a log, which is made if it is not there yet.
+
+    Raises:
+        StoreError: when it cannot be written, or is a symlink, which may lead anywhere.
+    """
+    data = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY | os.O_NOFOLLOW
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        descriptor = files.open_for_writing(path, flags)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            what = "it is a symlink, and a log is written only inside its store."
+            raise StoreError(path=path, what=what, fix="Put a file in its place.") from error
+        raise files.explained(error, path) from error
+    try:
+        files.append(descriptor, data, path)
+    except OSError as error:
+        raise files.explained(error, path) from error
+    finally:
+        files.close(descriptor)
+
+
+def recall(ids: Collection[str], now: datetime) -> dict[str, Any]:
+    """The row that tells of a recall."""
+    return {"event": "recall", "entities": list(ids), "ts": now.isoformat()}
+
+
+def retention(said: Decision, now: datetime) -> dict[str, Any]:
+    """The row that tells what was done to one item."""
+    return {
+        "event": "retention",
+        "action": said.action,
+        "entity": said.id,
+        "reason": said.reason,
+        "rule": said.rule,
+        "ts": now.isoformat(),
+    }

@@ -1,0 +1,137 @@
+"""Carries out what was decided of the items of a store of entities, one by one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Self
+
+from keepfor.errors import KeepforError
+from keepfor.items import Decision, Outcome
+from keepfor.stores import access, flagging, removal, tree
+from keepfor.stores.access import AccessLog
+from keepfor.stores.removal import CHANGED, Removal
+from keepfor.stores.scope import Scope
+from keepfor.times import utc_now
+
+RECALLED = "it was recalled since the plan"
+_SPARED = "the session that it was made from was not deleted"
+_NOWHERE = "the store has no log, and no folder of ours, to keep the flag of a session in"
+
+
+class Acting:
+    """A store that is being swept.
+
+    Parameters:
+        scope: what belongs to it.
+        root: the descriptor of its root, which is closed in the end.
+        log: its log, or what stands in for it.
+        record: whether each action is told in the log.
+    """
+
+    def __init__(self, scope: Scope, root: int, log: AccessLog, record: bool) -> None:
+        self._scope = scope
+        self._root = root
+        self._log = log
+        self._record = record
+        self._gone: set[str] = set()
+        self._open: tuple[str, int] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self._open is not None:
+            os.close(self._open[1])
+        os.close(self._root)
+
+    def carry_out(self, decisions: Iterable[Decision]) -> Iterator[Outcome]:
+        """What becomes of each decision; one failure never stops the others."""
+        for said in sorted(decisions, key=lambda said: not self._scope.is_session_id(said.id)):
+            try:
+                self._log.refresh()
+                done = self._one(said)
+            except OSError as error:
+                done = Removal(result="failed", why=error.strerror or str(error))
+            except KeepforError as error:
+                done = Removal(result="failed", why=str(error))
+            if done.result == "applied":
+                done = self._told(said, done)
+            yield Outcome(
+                id=said.id, action=said.action, reason=said.reason, result=done.result, why=done.why
+            )
+
+    def _one(self, said: Decision) -> Removal:
+        seen, _, accessed = said.fingerprint.partition("@")
+        if self._log.accessed(said.id) != accessed:
+            return Removal(result="skipped", why=RECALLED)
+        if said.reason.startswith("cascade:") and said.evidence.get("from") not in self._gone:
+            return Removal(result="skipped", why=_SPARED)
+        place, name = self._scope.place(said.id)
+        try:
+            folder = self._folder(place)
+        except FileNotFoundError:
+            return Removal(result="skipped", why=removal.GONE)
+        except OSError as error:
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                return Removal(result="skipped", why=CHANGED)
+            raise
+        if said.action == "delete":
+            done = removal.remove(folder, name, seen)
+            if done.result == "applied":
+                self._gone.add(said.id)
+            return done
+        if self._scope.is_session_id(said.id):
+            return self._flag_session(folder, name, seen)
+        return flagging.flag(
+            folder,
+            name,
+            seen,
+            at=utc_now().isoformat(),
+            reason=said.reason,
+            rule=said.rule or "",
+        )
+
+    def _flag_session(self, folder: int, name: str, seen: str) -> Removal:
+        """A session is nobody's to write to: its flag is a row of the log."""
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return Removal(result="skipped", why=removal.GONE)
+        if not stat.S_ISREG(status.st_mode) or removal.fingerprint(status) != seen:
+            return Removal(result="skipped", why=CHANGED)
+        if self._log.path is None:
+            return Removal(result="failed", why=_NOWHERE)
+        return Removal(result="applied")
+
+    def _told(self, said: Decision, done: Removal) -> Removal:
+        """Tell in the log what was done, where it is to be told there."""
+        lasting = said.action == "flag" and self._scope.is_session_id(said.id)
+        if self._log.path is None or not (self._record or lasting):
+            return done
+        try:
+            access.write(self._log.path, access.retention(said, utc_now()))
+        except KeepforError as error:
+            if lasting:
+                return Removal(result="failed", why=str(error))
+            why = f"{done.why}; " if done.why else ""
+            return Removal(result="applied", why=f"{why}its log does not tell of it: {error}")
+        return done
+
+    def _folder(self, place: str) -> int:
+        """The descriptor of a folder, kept until another one is asked for."""
+        if self._open is not None:
+            if self._open[0] == place:
+                return self._open[1]
+            os.close(self._open[1])
+            self._open = None
+        self._open = (place, tree.open_folder(self._root, place))
+        return self._open[1]

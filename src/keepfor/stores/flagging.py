@@ -1,0 +1,199 @@
+"""Flags one note, only if it is still the one that the plan saw, and nobody is writing to it.
+
+The text with the flag is written beside the note, given its mode, owner, attributes and times, and
+then exchanged with it in one step. What was displaced is compared with what was read; an edit that
+slipped in gets its name back. What lies beside a note meanwhile:
+
+    .keepfor-draft.TOKEN            a text that is being written
+    .keepfor-flag.TOKEN.INODE       the finished text, whose inode that is; after the exchange, what
+                                    it displaced. TOKEN tells whether that is as the plan saw it
+
+A flag killed on the way is cleared away by `recover`, or undone where an edit had slipped in.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+
+from keepfor.errors import CannotReplace
+from keepfor.stores.exchange import exchange
+from keepfor.stores.flagtext import flagged
+from keepfor.stores.frontmatter import CAP, Refused
+from keepfor.stores.leases import held_open
+from keepfor.stores.removal import (
+    CHANGED,
+    GONE,
+    IN_USE,
+    Removal,
+    content_of,
+    fingerprint,
+    not_opened,
+    token_of,
+)
+from keepfor.stores.replace import copy_attributes
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_PROBE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DRAFT = re.compile(r"\.keepfor-draft\.[0-9a-f]{12}")
+_MARK = re.compile(r"\.keepfor-flag\.([0-9a-f]{12})\.(\d+)")
+_STANDS = "it carries this flag already"
+
+
+def flag(folder: int, name: str, seen: str, *, at: str, reason: str, rule: str) -> Removal:
+    """Write a flag into the frontmatter of a note; nothing else of it changes.
+
+    Parameters:
+        folder: the folder's descriptor; its store is locked, so that no other sweep is at work.
+        name: the note's.
+        seen: the fingerprint that the plan saw.
+        at: when it is flagged.
+        reason: why.
+        rule: by which rule.
+    """
+    try:
+        # An exchange would get round the mode of a file that is not to be changed.
+        os.close(os.open(name, _PROBE, dir_fd=folder))
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except FileNotFoundError:
+        return Removal(result="skipped", why=GONE)
+    except OSError as error:
+        return not_opened(folder, name, seen, error)
+    try:
+        status = os.fstat(descriptor)
+        if fingerprint(status) != seen:
+            return Removal(result="skipped", why=CHANGED)
+        if held_open(descriptor):
+            return Removal(result="skipped", why=IN_USE)
+        head = os.pread(descriptor, CAP, 0)
+        new = flagged(head, at=at, reason=reason, rule=rule)
+        if new == head:
+            return Removal(result="skipped", why=_STANDS)
+        return _exchange(folder, name, descriptor, status, head, new)
+    except (Refused, CannotReplace) as refused:
+        return Removal(result="failed", why=str(refused))
+    except FileNotFoundError:
+        return Removal(result="skipped", why=GONE)
+    except OSError as error:
+        return Removal(result="failed", why=error.strerror or str(error))
+    finally:
+        os.close(descriptor)
+
+
+def recover(folder: int, names: list[str]) -> None:
+    """Clear away, or undo, what a killed sweep left.
+
+    Parameters:
+        folder: the folder's descriptor, of a store that is locked.
+        names: what is in it.
+    """
+    for name in names:
+        with suppress(FileNotFoundError):
+            if _DRAFT.fullmatch(name):
+                os.unlink(name, dir_fd=folder)
+            elif mark := _MARK.fullmatch(name):
+                _settle(folder, mark)
+
+
+def leftovers(names: list[str]) -> list[str]:
+    """Which of these names in a folder a killed sweep left."""
+    return [name for name in names if _DRAFT.fullmatch(name) or _MARK.fullmatch(name)]
+
+
+def _exchange(
+    folder: int, name: str, descriptor: int, status: os.stat_result, head: bytes, new: bytes
+) -> Removal:
+    mark, ours = _draft(folder, name, descriptor, status, new)
+    try:
+        if fingerprint(os.fstat(descriptor)) != fingerprint(status):
+            return Removal(result="skipped", why=CHANGED)
+        exchange(folder, mark, name)
+        why = _still(folder, mark, descriptor, status, head)
+        if not why:
+            os.unlink(mark, dir_fd=folder)
+            return Removal(result="applied", why=_other_names(status))
+        # An edit slipped in: it gets its name back.
+        exchange(folder, mark, name)
+        if not _is(ours, folder, mark):
+            why += f", and what came after that is aside as {mark}"
+        return Removal(result="skipped", why=why)
+    finally:
+        # Anything else that stands under the mark is for `recover` to settle.
+        with suppress(FileNotFoundError):
+            if _is(ours, folder, mark):
+                os.unlink(mark, dir_fd=folder)
+
+
+def _draft(
+    folder: int, name: str, source: int, status: os.stat_result, new: bytes
+) -> tuple[str, str]:
+    """Write the whole text with the flag beside a note; returns its name and what it looks like."""
+    token = token_of(status)
+    draft = f".keepfor-draft.{token}"
+    target = os.open(draft, _NEW, 0o600, dir_fd=folder)
+    try:
+        _write(target, new)
+        at = CAP
+        while block := os.pread(source, CAP, at):
+            _write(target, block)
+            at += len(block)
+        copy_attributes(source, target, name)
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.fsync(target)
+        ours = os.fstat(target)
+        mark = f".keepfor-flag.{token}.{ours.st_ino}"
+        os.rename(draft, mark, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+        raise
+    finally:
+        os.close(target)
+    return mark, content_of(ours)
+
+
+def _write(target: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(target, data) :]
+
+
+def _still(folder: int, mark: str, descriptor: int, status: os.stat_result, head: bytes) -> str:
+    """Why what was displaced is not what was read."""
+    displaced = os.stat(mark, dir_fd=folder, follow_symlinks=False)
+    if content_of(displaced) != content_of(status):
+        return CHANGED
+    if held_open(descriptor):
+        return IN_USE
+    return "" if os.pread(descriptor, CAP, 0) == head else CHANGED
+
+
+def _is(ours: str, folder: int, mark: str) -> bool:
+    """Whether what stands under a mark is the text that was written there, and at rest."""
+    descriptor = os.open(mark, _FILE, dir_fd=folder)
+    try:
+        return content_of(os.fstat(descriptor)) == ours and not held_open(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _settle(folder: int, mark: re.Match[str]) -> None:
+    left = os.stat(mark[0], dir_fd=folder, follow_symlinks=False)
+    # Ours, which nobody has had by the note's name; or the note as the plan saw it, displaced.
+    if left.st_ino == int(mark[2]) or token_of(left) == mark[1]:
+        os.unlink(mark[0], dir_fd=folder)
+        return
+    # An edit that slipped in; it gets its name back from the text that displaced it.
+    with os.scandir(folder) as found:
+        names = [entry.name for entry in found if entry.inode() == int(mark[2])]
+    for name in names:
+        exchange(folder, mark[0], name)
+        os.unlink(mark[0], dir_fd=folder)
+
+
+def _other_names(status: os.stat_result) -> str:
+    others = status.st_nlink - 1
+    if not others:
+        return ""
+    return f"{others} other name{'s' if others > 1 else ''} of the file still hold it unflagged"
