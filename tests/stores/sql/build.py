@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import Engine, NullPool, create_engine, text
 
 from keepfor import plan as plans
 from keepfor.items import Report
@@ -45,15 +46,18 @@ VECTORS = Dependent(table="vectors", columns=("note_id",))
 
 def run(url: str, *statements: str, **values: Any) -> list[Any]:
     """Do statements in one transaction, and return the rows of the last that has some."""
-    engine = create_engine(url, poolclass=NullPool)
     rows: list[Any] = []
-    with engine.begin() as connection:
+    with _engine(url).begin() as connection:
         for statement in statements:
             result = connection.execute(text(statement), values)
             if result.returns_rows:
                 rows = [tuple(row) for row in result]
-    engine.dispose()
     return rows
+
+
+@lru_cache(maxsize=4)
+def _engine(url: str) -> Engine:
+    return create_engine(url, poolclass=NullPool)
 
 
 def make(url: str) -> str:

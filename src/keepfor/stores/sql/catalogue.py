@@ -126,6 +126,14 @@ class Reference(NamedTuple):
         return self.on_delete in ("SET NULL", "SET DEFAULT", "n", "d")
 
 
+def default_schema(connection: Connection) -> str:
+    """Where a table is that is named without its schema; empty in SQLite."""
+    if connection.dialect.name == "sqlite":
+        return ""
+    # SQLAlchemy keeps what it was when an engine connected first.
+    return connection.scalar(text("SELECT current_schema()")) or ""
+
+
 def declared(connection: Connection, schema: str, name: str) -> dict[str, str]:
     """The columns of a table, with what the database says that each holds.
 

@@ -17,6 +17,7 @@ from keepfor.stores.sql.catalogue import (
     Declared,
     Reference,
     declared,
+    default_schema,
     folded,
     indexes_of,
     may_interfere,
@@ -186,6 +187,7 @@ class _Look:
         self._connection = connection
         self._database = database
         self._dialect = connection.dialect
+        self._schema = default_schema(connection)
         self.enforced = False
         #: For each reference that the database has to look for in all of a table, what would help.
         self.slow: list[str] = []
@@ -307,11 +309,11 @@ class _Look:
         plain, schema = split(name)
         if self._dialect.name == "sqlite":
             return "", self._fold([plain])[0]
-        return schema or self._inspector.default_schema_name or "", plain
+        return schema or self._schema, plain
 
     def _called(self, found: Reference) -> str:
         """What `dependents` would call the table that refers."""
-        if found.schema in ("", self._inspector.default_schema_name):
+        if found.schema in ("", self._schema):
             return found.table
         return f"{found.schema}.{found.table}"
 

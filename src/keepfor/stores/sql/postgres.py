@@ -7,6 +7,7 @@ store is to be given the address of the server itself.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import URL, Connection, create_engine, text
+from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from keepfor.errors import StoreBusy, StoreError
@@ -56,7 +57,7 @@ class PostgresDatabase(msgspec.Struct, frozen=True, kw_only=True):
         """See `Database.reading`: one READ ONLY transaction that sees one snapshot."""
         with (
             explained(self.login, _READERS_PATIENCE),
-            self._connection("REPEATABLE READ", read_only=True) as connection,
+            self._connection("REPEATABLE_READ", read_only=True) as connection,
         ):
             _wait_at_most(connection, _READERS_PATIENCE)
             yield connection
@@ -66,7 +67,7 @@ class PostgresDatabase(msgspec.Struct, frozen=True, kw_only=True):
         """See `Database.writing`."""
         with (
             explained(self.login),
-            self._connection("READ COMMITTED", read_only=None) as connection,
+            self._connection("READ_COMMITTED", read_only=None) as connection,
         ):
             yield connection
 
@@ -97,7 +98,7 @@ class PostgresDatabase(msgspec.Struct, frozen=True, kw_only=True):
         """
         import psycopg
 
-        with explained(self.login), self._connect(autocommit=True) as session:
+        with explained(self.login), self._connect() as session:
             found = session.execute("SELECT to_regclass(%s)::oid", (_quoted(table),)).fetchone()
             lock = (_lock_of(self._there(table, found and found[0])),)
             # The connection idles for as long as the sweep lasts, and the lock would end with it.
@@ -161,7 +162,7 @@ class PostgresDatabase(msgspec.Struct, frozen=True, kw_only=True):
         a file; it keeps nobody from reading or writing.
         """
         before = self._present_footprint()
-        with explained(self.login, _READERS_PATIENCE), self._connect(autocommit=True) as session:
+        with explained(self.login, _READERS_PATIENCE), self._connect() as session:
             own = [name for (name,) in session.execute(_OWN_TABLES).fetchall()]
             if not own:
                 raise StoreError(
@@ -182,28 +183,16 @@ class PostgresDatabase(msgspec.Struct, frozen=True, kw_only=True):
     def _connection(self, level: str, read_only: bool | None) -> Iterator[Connection]:
         import psycopg
 
-        def connect() -> Any:
-            session = self._connect()
-            session.isolation_level = psycopg.IsolationLevel[level.replace(" ", "_")]
+        with _engine(self.login).connect() as connection:
+            session = connection.connection.driver_connection
+            assert isinstance(session, psycopg.Connection)
+            session.isolation_level = psycopg.IsolationLevel[level]
             session.read_only = read_only
-            return session
+            yield connection
 
-        engine = create_engine(
-            "postgresql+psycopg://", creator=connect, poolclass=NullPool, hide_parameters=True
-        )
-        try:
-            with engine.connect() as connection:
-                yield connection
-        finally:
-            engine.dispose()
-
-    def _connect(self, autocommit: bool = False) -> psycopg.Connection[Any]:
-        import psycopg
-
-        try:
-            return psycopg.connect(**self.login.parameters, autocommit=autocommit)  # type: ignore[arg-type]
-        except (psycopg.Error, UnicodeError) as error:
-            raise unreachable(error, self.login) from None
+    def _connect(self) -> psycopg.Connection[Any]:
+        """A connection past SQLAlchemy, where each statement is a transaction."""
+        return _connected(self.login, autocommit=True)
 
     def _there(self, table: str, oid: int | None) -> int:
         if oid is None:
@@ -218,6 +207,26 @@ class PostgresDatabase(msgspec.Struct, frozen=True, kw_only=True):
 def postgres_at(url: URL) -> PostgresDatabase:
     """The database that a URL leads to, whatever driver it was written for; see `login_of`."""
     return PostgresDatabase(login=login_of(url))
+
+
+@functools.lru_cache(maxsize=32)
+def _engine(login: Login) -> Engine:
+    """One for each login, since what it made of a statement once serves for the next."""
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=functools.partial(_connected, login),
+        poolclass=NullPool,
+        hide_parameters=True,
+    )
+
+
+def _connected(login: Login, *, autocommit: bool = False) -> psycopg.Connection[Any]:
+    import psycopg
+
+    try:
+        return psycopg.connect(**login.parameters, autocommit=autocommit)  # type: ignore[arg-type]
+    except (psycopg.Error, UnicodeError) as error:
+        raise unreachable(error, login) from None
 
 
 def _wait_at_most(connection: Connection, patience: float) -> None:

@@ -49,6 +49,9 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     parameters: dict[str, str]
 
+    def __hash__(self) -> int:
+        return hash(self.address)
+
     def __repr__(self) -> str:
         # The one that is made by itself would show the password.
         return f"Login({self.address!r})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -11,11 +12,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
-from sqlalchemy import Connection, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
@@ -40,6 +42,8 @@ _LAST_KEY = 2**63 - 1
 _ALONE = ("immutable=1",)
 #: Where a connection keeps from which size on its `-wal` is brought into the database.
 _NEXT = "keepfor.next_checkpoint"
+#: What the engine connects to next.
+_TO_OPEN: ContextVar[str] = ContextVar("keepfor_sqlite")
 
 
 class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
@@ -306,24 +310,14 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def _connected(self, how: str) -> Iterator[Connection]:
-        address = f"file://{quote(os.fsencode(self.path))}?{how}"
-
-        def connect() -> sqlite3.Connection:
-            # No isolation level and no timeout: to begin transactions and to wait is our affair.
-            made = sqlite3.connect(
-                address, uri=True, timeout=0, isolation_level=None, factory=PatientConnection
-            )
-            made.patience = _PATIENCE
-            return made
-
-        engine = create_engine(
-            "sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True
-        )
-        try:
-            with explained(self._name, _PATIENCE), engine.connect() as connection:
+        with explained(self._name, _PATIENCE):
+            before = _TO_OPEN.set(f"file://{quote(os.fsencode(self.path))}?{how}")
+            try:
+                connection = _engine().connect()
+            finally:
+                _TO_OPEN.reset(before)
+            with connection:
                 yield connection
-        finally:
-            engine.dispose()
 
 
 def sqlite_at(where: str | os.PathLike[str]) -> SqliteDatabase:
@@ -349,6 +343,21 @@ def sqlite_at(where: str | os.PathLike[str]) -> SqliteDatabase:
             fix="Write sqlite:///FILE, or sqlite:////FOLDER/FILE for an absolute path.",
         )
     return SqliteDatabase(path=os.path.realpath(path))
+
+
+@functools.cache
+def _engine() -> Engine:
+    """The one for all databases, since what it made of a statement once serves for each."""
+    return create_engine("sqlite://", creator=_connect, poolclass=NullPool, hide_parameters=True)
+
+
+def _connect() -> sqlite3.Connection:
+    # No isolation level and no timeout: to begin transactions and to wait is our affair.
+    made = sqlite3.connect(
+        _TO_OPEN.get(), uri=True, timeout=0, isolation_level=None, factory=PatientConnection
+    )
+    made.patience = _PATIENCE
+    return made
 
 
 def _named(url: str) -> str:
