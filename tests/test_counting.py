@@ -97,6 +97,10 @@ def test_a_cutoff_is_told_where_one_rule_says_it_of_all() -> None:
         (Rule(name="runs", max_age=48 * HOUR, action="delete", type="run"),),
         (Rule(name="unused", max_age=48 * HOUR, max_unused=HOUR, action="delete"),),
         (Rule(name="unused", max_unused=48 * HOUR, action="delete"),),
+        (Rule(name="some", max_age=48 * HOUR, action="delete", match_id="a*"),),
+        (Rule(name="some", max_age=48 * HOUR, action="delete", match_fields={"a": "b"}),),
+        (Rule(name="later", max_age=48 * HOUR, action="delete", after_flagged=HOUR),),
+        (Rule(name="uncited", max_age=48 * HOUR, action="delete", keep_if_cited=True),),
     ]:
         assert survey([], rules=rules).cutoff is None
 
@@ -111,6 +115,50 @@ def test_each_reason_to_stay_is_named() -> None:
     *_, note = counted(held_to, items, decisions, NOW).notes
     because = "1 held by keep_last, 1 pinned, 1 spared, 1 of unknown age, 1 not to be touched now"
     assert note == f"still 4 over max_count: {because}"
+
+
+def test_a_delete_that_waits_for_a_flag_is_overdue_since_both_were_so() -> None:
+    """Old for 52 hours too long, flagged for 2 hours too long: it could be taken 2 hours ago."""
+    gone = Rule(name="gone", max_age=48 * HOUR, after_flagged=8 * HOUR, action="delete")
+    flagged = Item(
+        id="a",
+        type="run",
+        instant=Known(NOW - 100 * HOUR, "name"),
+        flagged_by="stale",
+        flagged_at=Known(NOW - 10 * HOUR, "flag"),
+    )
+    found = survey([flagged], rules=(gone,))
+    assert (found.expired, found.lag) == (1, 2 * HOUR)
+    assert found.cutoff is None
+
+
+def test_missing_accesses_are_counted_where_a_rule_goes_by_disuse() -> None:
+    """A warning says of how many items nobody knows whether they were ever recalled."""
+
+    def notes(*rules: Rule) -> list[str]:
+        items = [item("a", 1), item("b", 2), item("c", 3)]
+        items.append(Item(id="d", type="note", instant=Known(NOW, "name")))
+        recalled = Known(NOW - HOUR, "recall")
+        items.append(Item(id="e", type="run", instant=Known(NOW, "name"), accessed=recalled))
+        return survey(items, rules=rules).notes
+
+    said = "have no recorded access: where a rule goes by disuse, their own age stood in"
+    assert notes(Rule(name="r", max_unused=99 * HOUR)) == [f"4 of 5 {said}"]
+    assert notes(Rule(name="r", max_unused=99 * HOUR, type="run")) == [f"3 of 4 {said}"]
+    few = Rule(name="few", max_unused=99 * HOUR, match_id="a")
+    assert notes(few) == [f"1 of 1 {said}"]
+    assert notes(few, Rule(name="r", max_unused=99 * HOUR, type="note")) == [f"2 of 2 {said}"]
+    assert notes(Rule(name="r", max_unused=99 * HOUR, match_id="e")) == []
+    assert notes(Rule(name="r", max_age=99 * HOUR)) == []
+    assert notes(Rule(name="r", max_unused=99 * HOUR, type="clip")) == []
+
+
+def test_what_is_cited_is_named_as_a_reason_to_stay() -> None:
+    """A ceiling that is not met says how many are out of its reach because others name them."""
+    old = Rule(name="old", max_age=48 * HOUR, action="delete", keep_if_cited=True)
+    citing = Item(id="b", type="run", instant=Known(NOW, "name"), cites=("a",))
+    found = survey([item("a", 100), citing], rules=(old,), max_count=1, keep_last=1)
+    assert found.notes == ["still 1 over max_count: 1 cited by others, 1 held by keep_last"]
 
 
 def test_every_item_has_its_decision() -> None:

@@ -300,6 +300,170 @@ def test_an_item_derived_from_itself_is_no_matter() -> None:
     }
 
 
+def test_a_cascade_is_called_by_the_last_part_of_its_cause() -> None:
+    """The reason names the session's file, and the evidence its whole id."""
+    policy = Policy(rules=(SESSIONS,))
+    for id_, name in (("s/a.json", "a.json"), ("s/b/c d", "c d"), ("e", "e")):
+        said = decide(policy, [session(id_), item("n", YOUNG, derived_from=id_)], NOW)[1]
+        assert said.reason == f"cascade:{name}"
+        assert said.evidence["from"] == id_
+
+
+# --- citations ----------------------------------------------------------------------------
+
+OLD_NOTES = delete("old", type="note", max_age=days(90), keep_if_cited=True)
+CITED = ("keep", "old", "cited")
+
+
+def test_what_an_item_that_stays_names_is_spared() -> None:
+    """A cited item stays, by the rule that would have deleted it; the evidence says by which."""
+    items = [
+        item("a", OLD, bytes=5, fingerprint="f"),
+        item("b", OLD),
+        item("z", YOUNG, cites=("a", "elsewhere", "z")),
+        item("y", YOUNG, cites=("a",)),
+    ]
+    said = decide(Policy(rules=(OLD_NOTES,)), items, NOW)
+    assert said[0] == Decision(
+        id="a",
+        action="keep",
+        rule="old",
+        reason="cited",
+        evidence={"by": "y", "withheld": "old"},
+        fingerprint="f",
+        bytes=5,
+    )
+    assert [one.action for one in said] == ["keep", "delete", "keep", "keep"]
+
+
+def test_what_goes_spares_nothing() -> None:
+    """A citation by an item that goes itself, or by oneself, does not count."""
+    said = outcome(
+        Policy(rules=(OLD_NOTES,)), item("a", OLD, cites=("a",)), item("b", OLD, cites=("a",))
+    )
+    assert {action for action, *_ in said.values()} == {"delete"}
+
+
+def test_only_a_rule_that_says_so_spares_the_cited() -> None:
+    """Each rule speaks for itself, and a flag has nothing to spare."""
+    plain = delete("plain", type="memo", max_age=days(90))
+    citing = item("z", YOUNG, cites=("m", "n"))
+    said = outcome(
+        Policy(rules=(plain, OLD_NOTES)), item("m", OLD, type="memo"), item("n", OLD), citing
+    )
+    assert said["m"] == ("delete", "plain", "age")
+    assert said["n"] == CITED
+    stale = flag("stale", max_age=days(90))
+    assert outcome(Policy(rules=(stale, OLD_NOTES)), item("n", OLD), citing)["n"][0] == "flag"
+
+
+def test_what_is_spared_spares_in_turn() -> None:
+    """A chain of citations that begins at an item that stays is kept to its end."""
+    said = outcome(
+        Policy(rules=(OLD_NOTES,)),
+        item("c", OLD),
+        item("b", OLD, cites=("c",)),
+        item("a", OLD, cites=("b",)),
+        item("z", YOUNG, cites=("a",)),
+        item("x", OLD, cites=("y",)),
+        item("y", OLD, cites=("x",)),
+    )
+    assert said["a"] == said["b"] == said["c"] == CITED
+    assert said["x"] == said["y"] == ("delete", "old", "age")
+
+
+@pytest.mark.parametrize("held", [{"keep_last": 1}, {}])
+def test_what_a_floor_or_veto_holds_spares_too(held: dict[str, Any]) -> None:
+    """Whatever keeps an item, it stays, and so does what it names."""
+    items = [item("a", OLD), item("z", "2026-01-01", cites=("a",))]
+    vetoes = {} if held else {"z": "on hold"}
+    assert outcome(Policy(rules=(OLD_NOTES,), **held), *items, vetoes=vetoes)["a"] == CITED
+
+
+def test_an_item_whose_citations_are_unknown_spares_all() -> None:
+    """What may cite anything keeps everything that such a rule would take, and is named."""
+    items = [item("a", OLD), item("b", OLD), item("y", YOUNG, cites=None)]
+    items += [item("x", YOUNG, cites=None), item("z", YOUNG, cites=("b",))]
+    said = decide(Policy(rules=(OLD_NOTES,)), items, NOW)
+    assert said[0].evidence == {
+        "by": "x",
+        "why": "what it cites cannot be told",
+        "withheld": "old",
+    }
+    assert said[1].evidence == {"by": "z", "withheld": "old"}
+    assert {one.action for one in said} == {"keep"}
+    items[2:4] = [item("x", OLD, cites=None)]
+    assert outcome(Policy(rules=(OLD_NOTES,)), *items)["a"] == ("delete", "old", "age")
+
+
+CITED_SESSIONS = delete(
+    "sessions", type="session", max_age=days(365), cascade_derived=True, keep_if_cited=True
+)
+
+
+def test_a_session_that_is_spared_takes_nothing_along() -> None:
+    """A cited session stays, and what was made from it is what it would be without a cascade."""
+    stale = flag("stale", type="note", max_age=days(90))
+    items = [
+        session("s"),
+        item("n", OLD, derived_from="s"),
+        item("m", YOUNG, derived_from="s"),
+        item("z", YOUNG, cites=("s",)),
+    ]
+    for order in (items, items[::-1]):
+        said = outcome(Policy(rules=(CITED_SESSIONS, stale)), *order)
+        assert said["s"] == ("keep", "sessions", "cited")
+        assert said["n"] == ("flag", "stale", "age")
+        assert said["m"] == ("keep", None, "none")
+
+
+def test_what_is_not_taken_along_after_all_spares_in_turn() -> None:
+    """A note that stays because its session does is one that stays, whatever it had been before."""
+    items = [
+        session("s"),
+        session("t"),
+        item("n", YOUNG, derived_from="s", cites=("t",)),
+        item("z", YOUNG, cites=("s",)),
+    ]
+    said = outcome(Policy(rules=(CITED_SESSIONS,)), *items)
+    assert said["t"] == ("keep", "sessions", "cited")
+    assert said["n"] == ("keep", None, "none")
+
+
+def test_a_note_that_is_cited_does_not_go_along() -> None:
+    """What a cascade takes goes by the session's rule, and is spared as that rule says."""
+    note, citing = item("n", YOUNG, derived_from="s"), item("z", YOUNG, cites=("n",))
+    said = outcome(Policy(rules=(CITED_SESSIONS,)), session("s"), note, citing)
+    assert said == {
+        "s": ("delete", "sessions", "age"),
+        "n": ("keep", "sessions", "cited"),
+        "z": ("keep", None, "none"),
+    }
+    said = outcome(Policy(rules=(SESSIONS,)), session("s"), note, citing)
+    assert said["n"] == ("delete", "sessions", "cascade:s")
+
+
+def test_a_note_whose_session_is_spared_later_is_not_called_cited() -> None:
+    """Whichever comes to light first, a note is cited only where its session goes."""
+    items = [
+        session("s"),
+        session("t", cites=("s",)),
+        item("n", YOUNG, derived_from="s"),
+        item("z", YOUNG, cites=("n", "t")),
+    ]
+    said = outcome(Policy(rules=(CITED_SESSIONS,)), *items)
+    assert said["s"] == said["t"] == ("keep", "sessions", "cited")
+    assert said["n"] == ("keep", None, "none")
+
+
+def test_a_ceiling_passes_over_what_is_cited() -> None:
+    """What was spared is decided: the ceiling takes the next, even the one that cites."""
+    said = outcome(
+        Policy(rules=(OLD_NOTES,), max_count=1), item("a", OLD), item("z", YOUNG, cites=("a",))
+    )
+    assert said == {"a": CITED, "z": ("delete", "max_count", "count")}
+
+
 # --- 4. ceilings --------------------------------------------------------------------------
 
 
@@ -491,6 +655,23 @@ def test_a_floor_larger_than_the_store_holds_all() -> None:
     rules = (delete("r", max_age=days(90)),)
     said = outcome(Policy(rules=rules, keep_last=10), item("a", OLD), item("b", OLD))
     assert said["a"] == said["b"] == ("keep", "keep_last", "floor")
+
+
+def test_a_floor_of_a_type_holds_the_newest_of_that_type() -> None:
+    """Each type counts for itself, and the evidence names number and type."""
+    items = [item(f"n{number}", f"2025-01-0{number}") for number in range(1, 4)]
+    items += [item(f"s{number}", f"2024-01-0{number}", type="session") for number in range(1, 4)]
+    rules = (delete("r", max_age=days(90)),)
+    said = decide(Policy(rules=rules, keep_last_of={"session": 2, "clip": 1}), items, NOW)
+    assert [one.id for one in said if one.action == "keep"] == ["s2", "s3"]
+    assert (said[5].rule, said[5].reason) == ("keep_last", "floor")
+    assert said[5].evidence == {"keep_last": 2, "type": "session", "withheld": "r"}
+    both = Policy(rules=rules, keep_last=1, keep_last_of={"note": 2})
+    said = decide(both, items, NOW)
+    assert [one.evidence for one in said if one.action == "keep"] == [
+        {"keep_last": 2, "type": "note", "withheld": "r"},
+        {"keep_last": 1, "withheld": "r"},
+    ]
 
 
 def test_a_veto_keeps_an_item_as_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -57,6 +58,24 @@ def test_a_flag_before_a_longer_delete_is_a_trap() -> None:
         ({"max_age": D90, "max_unused": D90}, {"max_age": D90, "max_unused": D30}, False),
         ({"max_age": D90, "max_unused": D90}, {"max_age": D30, "max_unused": D90}, False),
         ({"max_unused": D90}, {"max_age": D180, "max_unused": D180}, False),
+        # Matches: a wider one covers a narrower one.
+        ({"max_age": D90}, {"max_age": D180, "match_id": "a*"}, True),
+        ({"max_age": D90, "match_id": "a*"}, {"max_age": D180, "match_id": "ab*"}, True),
+        ({"max_age": D90, "match_id": "ab*"}, {"max_age": D180, "match_id": "a*"}, False),
+        ({"max_age": D90, "match_id": "a*"}, {"max_age": D180}, False),
+        ({"max_age": D90, "match_id": "*"}, {"max_age": D180}, True),
+        ({"max_age": D90}, {"max_age": D180, "match_fields": {"k": "v"}}, True),
+        ({"max_age": D90, "match_fields": {"k": "v"}}, {"max_age": D180}, False),
+        (
+            {"max_age": D90, "match_fields": {"k": "v"}},
+            {"max_age": D180, "match_fields": {"k": "v", "l": "w"}},
+            True,
+        ),
+        (
+            {"max_age": D90, "match_fields": {"k": "v"}},
+            {"max_age": D180, "match_fields": {"k": "w"}},
+            False,
+        ),
     ],
 )
 def test_a_rule_is_covered_when_each_threshold_is(
@@ -72,6 +91,62 @@ def test_a_pin_and_a_delete_cover_like_a_flag() -> None:
     """Whatever the earlier rule does with what it matches, nothing is left."""
     for earlier in (keep("first", type="a", max_age=D90), delete("first", max_age=D90)):
         assert "second" in said(earlier, delete("second", type="a", max_age=D180))
+
+
+def test_a_flag_above_the_delete_that_waits_for_it_is_a_trap() -> None:
+    """Flag first, delete later, is written the other way round: the first match wins."""
+    stale = flag("stale", max_age=D90)
+    gone = delete("gone", max_age=D90, after_flagged=days(14))
+    assert lint(Policy(rules=(stale, gone))) == [
+        Trap(
+            rule="gone",
+            what="it can never fire: all that it matches has matched 'stale' before.",
+            fix="Put it above 'stale', or leave it out.",
+        )
+    ]
+    assert lint(Policy(rules=(gone, stale))) == []
+    later = delete("later", max_age=D90, after_flagged=D30)
+    assert set(said(gone, later, stale)) == {"later"}
+    assert said(later, gone, stale) == {}
+
+
+def test_a_delete_that_waits_for_a_flag_that_no_rule_sets_is_a_trap() -> None:
+    """Where nothing flags what a rule speaks of, it waits for ever."""
+    gone = delete("gone", type="a", max_age=D90, after_flagged=days(14))
+    trap = Trap(
+        rule="gone",
+        what="no rule flags what it speaks of, so it takes at most what others flagged.",
+        fix="Add a rule with `action: flag` below it.",
+    )
+    for rest in ((), (flag("f", type="b", max_age=D30),), (keep("k", type="a", max_age=D180),)):
+        assert lint(Policy(rules=(gone, *rest))) == [trap]
+    missing = delete("m", type="a", max_unused=D30, on_missing_access_signal="flag")
+    for flags in (flag("f", type="a", max_age=D30), flag("f", max_age=D30), missing):
+        assert said(gone, flags) == {}
+    everywhere = delete("gone", max_age=D90, after_flagged=days(14))
+    assert said(everywhere, flag("f", type="b", max_age=D30)) == {}
+
+
+@pytest.mark.parametrize("kept", [D30, D90])
+def test_a_log_that_forgets_before_a_rule_looks_is_a_trap(kept: timedelta) -> None:
+    """Where accesses are forgotten as soon as they count, every item passes for never recalled."""
+    rule = delete("unused", max_unused=D90)
+    assert lint(Policy(rules=(rule, flag("f", max_age=D90))), log_keep_for=kept) == [
+        Trap(
+            rule="unused",
+            what=f"the log of accesses is kept for {kept.days}d, so that by 90d without a recall "
+            "the last one is forgotten, and the item passes for one that was never recalled.",
+            fix="Keep the log for longer than 90d, or lower `max_unused`.",
+        )
+    ]
+
+
+def test_a_log_that_is_kept_for_longer_is_no_trap() -> None:
+    """A log that outlasts every threshold, or is kept for ever, says what it has to."""
+    rules = (delete("unused", max_unused=D90),)
+    assert lint(Policy(rules=rules), log_keep_for=D180) == []
+    assert lint(Policy(rules=rules), log_keep_for=None) == []
+    assert lint(Policy(rules=keep_for(D90)), log_keep_for=D30) == []
 
 
 def test_old_before_unused_leaves_next_to_nothing() -> None:
@@ -148,6 +223,7 @@ def test_a_ceiling_over_a_pin_for_all_is_a_trap() -> None:
         "'pin' pins what is unused for 90d, so it takes the others instead.",
     )
     assert said(keep("pin", type="a", max_age=D90), max_count=10) == {}
+    assert said(keep("pin", match_id="a"), max_count=10) == {}
     assert said(flag("f", max_age=D90), max_count=10) == {}
     assert said(pin) == {}
 
@@ -188,6 +264,47 @@ def test_a_type_that_no_item_has_is_a_trap() -> None:
             fix="The types that are there: a, b, c, d, e.",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("match", "wanted"),
+    [
+        ({"match_id": "entities/*"}, "an id like 'entities/*'"),
+        ({"match_fields": {"topic": "b"}}, "`topic: b`"),
+        ({"match_fields": {"colour": "a"}}, "`colour: a`"),
+        (
+            {"match_id": "g/*", "match_fields": {"topic": "a", "x": "y"}},
+            "an id like 'g/*' and `topic: a` and `x: y`",
+        ),
+    ],
+)
+def test_a_match_that_no_item_meets_is_a_trap(match: dict[str, Any], wanted: str) -> None:
+    """A slip in an id or a value does nothing at all, and so lint says what was looked for."""
+    rule = delete("r", type="note", max_unused=D90, **match)
+    items = [item("n/1", fields={"topic": "a"}), item("g/1", fields={"topic": "a"})]
+    assert lint(Policy(rules=(rule,)), items) == [
+        Trap(
+            rule="r",
+            what=f"no item that it could speak of has {wanted}.",
+            fix="Write ids as reports show them, and values as the items have them.",
+        )
+    ]
+    fits = flag("f", match_id="n/*", match_fields={"topic": "a"}, max_age=D90)
+    assert lint(Policy(rules=(fits,)), items) == []
+
+
+def test_a_floor_of_a_type_that_no_item_has_is_a_trap() -> None:
+    """A slip in the name of a type leaves its items without a floor."""
+    policy = Policy(keep_last_of={"notes": 3, "session": 1})
+    items = [item("a"), item("s", type="session")]
+    assert lint(policy, items) == [
+        Trap(
+            rule="keep_last",
+            what="no item is of type 'notes'.",
+            fix="The types that are there: note, session.",
+        )
+    ]
+    assert lint(policy) == []
 
 
 def test_an_empty_store_has_no_trap() -> None:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import copy
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keepfor.counting import counted
 from keepfor.items import Decision, Item
 from keepfor.policy.decide import decide
+from keepfor.policy.explain import explain
 from keepfor.policy.limits import shortfalls
 from keepfor.policy.lint import lint
 from keepfor.policy.rules import Policy, Rule, terms
-from keepfor.policy.verdicts import verdict
+from keepfor.policy.verdicts import due, verdict
 from keepfor.times import Instant, Known, Unknown
 from tests.policy.build import NOW
 
 #: Stores and policies take long to draw; the tables hold what must not be left to chance.
-tried = settings(max_examples=50)
+tried = settings(max_examples=40)
 
 TYPES = ("note", "session")
-NAMES = [f"i{number}" for number in range(8)]
+NAMES = [f"i{number}" for number in range(6)]
 
 
 def instants(source: str) -> st.SearchStrategy[Instant]:
@@ -32,6 +34,11 @@ def instants(source: str) -> st.SearchStrategy[Instant]:
     return ages.map(lambda age: Known(NOW - timedelta(days=age), source)) | st.just(
         Unknown(f"{source} is missing")
     )
+
+
+CITES: st.SearchStrategy[tuple[str, ...] | None] = st.lists(st.sampled_from(NAMES), max_size=2).map(
+    tuple
+) | st.sampled_from([(), (), (), None])
 
 
 @st.composite
@@ -46,6 +53,9 @@ def stores(draw: st.DrawFn) -> list[Item]:
             fingerprint=f"f-{name}",
             derived_from=draw(st.none() | st.sampled_from(NAMES)),
             flagged_by=draw(st.none() | st.sampled_from(["r0", "r1"])),
+            flagged_at=draw(instants("flag")),
+            fields=draw(st.sampled_from([{}, {"topic": "a"}, {"topic": "b"}])),
+            cites=draw(CITES),
         )
         for name in draw(st.lists(st.sampled_from(NAMES), unique=True))
     ]
@@ -60,12 +70,19 @@ def rules(draw: st.DrawFn, /, name: str = "r", **fixed: Any) -> Rule:
         "type": draw(st.none() | st.sampled_from(TYPES)),
         "max_age": draw(threshold) if by != "unused" else None,
         "max_unused": draw(threshold) if by != "age" else None,
+        "match_id": draw(st.none() | st.none() | st.sampled_from(["i*", "i3", "?2"])),
+        "match_fields": draw(st.sampled_from([{}, {}, {"topic": "a"}])),
         "action": draw(st.sampled_from(["keep", "flag", "delete", "delete"])),
     } | fixed
     if settings["action"] == "delete":
         settings.setdefault("cascade_derived", draw(st.booleans()))
+        settings.setdefault("keep_if_cited", draw(st.booleans()))
+        settings["after_flagged"] = draw(st.none() | st.none() | threshold)
         if by != "age":
-            settings["on_missing_access_signal"] = draw(st.sampled_from(["skip", "flag", "delete"]))
+            answers = ["skip", "delete", "flag"][: 2 if settings["after_flagged"] else 3]
+            settings["on_missing_access_signal"] = draw(st.sampled_from(answers))
+    elif settings["action"] == "keep" and draw(st.booleans()):
+        settings |= {"max_age": None, "max_unused": None}
     return Rule(**settings)
 
 
@@ -77,9 +94,12 @@ def policies(draw: st.DrawFn, ceilings: bool = True) -> Policy:
         bounds["max_count"] = draw(st.none() | st.integers(1, 6))
         bounds["max_bytes"] = draw(st.none() | st.integers(1, 200))
     floor = draw(st.integers(0, 3))
+    most = bounds.get("max_count") or 6
+    sessions = draw(st.sampled_from([0, 0, 1, 2]))
     return Policy(
         rules=tuple(draw(rules(f"r{number}")) for number in range(count)),
-        keep_last=min(floor, bounds.get("max_count") or floor),
+        keep_last=min(floor, most),
+        keep_last_of={"session": min(sessions, most)} if sessions else {},
         **bounds,
     )
 
@@ -141,11 +161,19 @@ def test_a_veto_is_never_deleted(policy: Policy, items: list[Item], vetoes: dict
 @tried
 @given(policies(), stores(), VETOES)
 def test_floors_always_win(policy: Policy, items: list[Item], vetoes: dict[str, str]) -> None:
-    """The newest `keep_last` of known age stay, whatever else the policy says."""
-    dated = [
-        (thing.instant.instant, thing.id) for thing in items if isinstance(thing.instant, Known)
-    ]
-    floor = {name for _, name in sorted(dated)[len(dated) - min(policy.keep_last, len(dated)) :]}
+    """The newest of known age stay, of all and of each type, whatever else the policy says."""
+
+    def newest(count: int, *types: str) -> set[str]:
+        dated = sorted(
+            (thing.instant.instant, thing.id)
+            for thing in items
+            if isinstance(thing.instant, Known) and thing.type in types
+        )
+        return {name for _, name in dated[len(dated) - min(count, len(dated)) :]}
+
+    floor = newest(policy.keep_last, *TYPES)
+    for type_, count in policy.keep_last_of.items():
+        floor |= newest(count, type_)
     decisions = decide(policy, items, NOW, vetoes)
     assert {said.id for said in decisions if said.reason == "floor"} == floor
     assert not floor & set(deleted(decisions))
@@ -180,7 +208,8 @@ def test_ceilings_hold_or_say_why_not(
     if over:
         ages = {thing.id: thing.instant for thing in items}
         for said in staying:
-            held = said.reason in {"floor", "veto", "spared"} or isinstance(ages[said.id], Unknown)
+            held = said.reason in {"floor", "veto", "spared", "cited", "pinned"}
+            held = held or isinstance(ages[said.id], Unknown)
             assert held or (said.action == "keep" and said.reason in {"age", "unused"})
 
 
@@ -240,9 +269,10 @@ def test_under_a_ceiling_the_older_goes_first(policy: Policy, items: list[Item])
 def test_an_earlier_flag_rule_never_adds_a_deletion(
     policy: Policy, items: list[Item], rule: Rule, vetoes: dict[str, str]
 ) -> None:
-    """A flag put first deletes nothing more, but for what a cascade takes.
+    """A flag put first deletes nothing more, but for what hangs on a cascade.
 
-    Delete wins over flag, so a cascade may take an item whose pin or sparing the flag comes before.
+    Delete wins over flag, so a cascade may take an item whose pin or sparing the flag comes before,
+    and with it what that item cites.
     """
     before = decide(policy, items, NOW, vetoes)
     after = decide(msgspec.structs.replace(policy, rules=(rule, *policy.rules)), items, NOW, vetoes)
@@ -250,9 +280,10 @@ def test_an_earlier_flag_rule_never_adds_a_deletion(
     for name, said in deleted(after).items():
         was = reasons[name]
         if was.action != "delete":
-            assert said.reason.startswith("cascade:")
+            assert any(rule.cascade_derived for rule in policy.rules)
             assert was.action == "keep"
-            assert was.reason in {"age", "unused", "spared"}
+            assert was.reason in {"age", "unused", "spared", "pinned", "cited"}
+            assert said.reason.startswith("cascade:") or was.reason == "cited"
 
 
 @tried
@@ -299,3 +330,133 @@ def test_rows_and_items_expire_alike(thresholds: list[int], items: list[Item]) -
         if cutoff and isinstance(thing.instant, Known) and thing.instant.instant < cutoff
     }
     assert set(deleted(decide(policy, items, NOW))) == expired
+
+
+@tried
+@given(st.lists(rules(), max_size=4), stores())
+def test_each_decision_is_the_first_verdict_that_says_yes(
+    drawn: list[Rule], items: list[Item]
+) -> None:
+    """What is decided at a glance is what asking every rule in turn comes to."""
+    named = tuple(
+        msgspec.structs.replace(rule, name=f"r{number}", cascade_derived=False, keep_if_cited=False)
+        for number, rule in enumerate(drawn)
+    )
+    for thing, found in zip(items, decide(Policy(rules=named), items, NOW), strict=True):
+        evidence: dict[str, Any] = {}
+        for rule in named:
+            said = verdict(rule, thing, NOW)
+            if said.answer == "yes":
+                assert found.rule == rule.name
+                assert found.reason in {said.reason, "spared", "flagged"}
+                assert found.evidence == evidence | said.evidence()
+                break
+            if said.answer == "unknown":
+                count = evidence.get("unknown", 0) + 1
+                evidence = {"unknown": count, "why": said.evidence()["why"]}
+        else:
+            assert (found.action, found.rule, found.reason) == ("keep", None, "none")
+            assert found.evidence == evidence
+
+
+@tried
+@given(rules(), stores())
+def test_a_rule_says_yes_once_it_is_due(rule: Rule, items: list[Item]) -> None:
+    """The instant that a rule names is the last one at which it does not match."""
+    for thing in items:
+        said = verdict(rule, thing, NOW)
+        if said.reason == "pinned":
+            continue
+        moment = due(rule, thing)
+        assert (said.answer == "yes") is (moment is not None and moment < NOW)
+        if moment is not None:
+            assert verdict(rule, thing, moment).answer != "yes"
+            assert verdict(rule, thing, moment + timedelta(microseconds=1)).answer == "yes"
+
+
+@tried
+@given(policies(), stores(), VETOES, st.data())
+def test_an_explanation_says_what_a_plan_says(
+    policy: Policy, items: list[Item], vetoes: dict[str, str], data: st.DataObject
+) -> None:
+    """Now, and at the next instant that it names: the decision is that of `decide`."""
+    if not items:
+        return
+    index = data.draw(st.integers(0, len(items) - 1))
+    told = explain(policy, items, NOW, items[index].id, vetoes)
+    assert told.decision == decide(policy, items, NOW, vetoes)[index]
+    assert [one.rule for one in told.opinions] == [rule.name for rule in policy.rules]
+    if told.next is not None and told.decision.action == "keep":
+        later = told.next.due + timedelta(microseconds=1)
+        assert told.next.due >= NOW
+        assert told.next.decision == decide(policy, items, later, vetoes)[index]
+
+
+@tried
+@given(policies(ceilings=False), stores(), st.data())
+def test_nothing_changes_before_what_comes_next(
+    policy: Policy, items: list[Item], data: st.DataObject
+) -> None:
+    """Until the instant that an explanation names, every plan says what it says now."""
+    plain = tuple(msgspec.structs.replace(rule, keep_if_cited=False) for rule in policy.rules)
+    policy = msgspec.structs.replace(policy, rules=plain)
+    if not items:
+        return
+    index = data.draw(st.integers(0, len(items) - 1))
+    told = explain(policy, items, NOW, items[index].id)
+    if told.decision.action != "keep":
+        return
+    until = told.next.due if told.next else NOW + timedelta(days=30)
+    share = data.draw(st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]))
+    said = decide(policy, items, NOW + (until - NOW) * share)[index]
+    now = told.decision
+    assert (said.action, said.rule, said.reason) == (now.action, now.rule, now.reason)
+
+
+@tried
+@given(policies(), stores(), VETOES)
+def test_what_is_cited_by_what_stays_is_spared(
+    policy: Policy, items: list[Item], vetoes: dict[str, str]
+) -> None:
+    """A rule that spares the cited never takes what an item that stays names, or may name."""
+    decisions = decide(policy, items, NOW, vetoes)
+    sparing = {rule.name for rule in policy.rules if rule.keep_if_cited}
+    staying = [
+        thing for thing, said in zip(items, decisions, strict=True) if said.action != "delete"
+    ]
+    cited = {name for thing in staying for name in thing.cites or ()}
+    taken = {name for name, said in deleted(decisions).items() if said.rule in sparing}
+    assert not taken & cited
+    assert not taken or all(thing.cites is not None for thing in staying)
+
+
+@tried
+@given(policies(), stores(), VETOES)
+def test_the_counts_are_those_of_the_decisions(
+    policy: Policy, items: list[Item], vetoes: dict[str, str]
+) -> None:
+    """Each item is in exactly one bucket, and each number can be counted on one's fingers."""
+    decisions = decide(policy, items, NOW, vetoes)
+    found = counted(policy, items, decisions, NOW)
+    pairs = list(zip(items, decisions, strict=True))
+    stay = [thing for thing, said in pairs if said.action != "delete"]
+    gone = [thing for thing, said in pairs if said.action == "delete"]
+
+    def known(things: list[Item]) -> list[datetime]:
+        return [one.instant.instant for one in things if isinstance(one.instant, Known)]
+
+    assert found.scanned == len(items) == found.kept + found.applied
+    assert found.kept == sum(said.action == "keep" for said in decisions)
+    assert found.expired == sum(
+        said.action == "delete" and said.reason in {"age", "unused"} for said in decisions
+    )
+    assert found.over_ceiling == sum(said.reason in {"count", "bytes"} for said in decisions)
+    assert found.unknown == len(stay) - len(known(stay))
+    assert found.future == sum(moment > NOW for moment in known(stay))
+    assert found.bytes_before == sum(thing.bytes for thing in items)
+    assert found.bytes_after == sum(thing.bytes for thing in stay)
+    assert found.oldest == min(known(stay), default=None)
+    assert found.newest == max(known(items), default=None)
+    assert found.due == min(known(gone), default=None)
+    left = [thing for thing, said in pairs if said.rule is None]
+    assert found.fresh == min(known(left), default=None)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
 
 from keepfor.errors import BadPolicy
-from keepfor.items import Cut, Terms
+from keepfor.items import Cut, Item, Terms
+from keepfor.policy.decide import decide
 from keepfor.policy.rules import Policy, Rule, keep_for, terms
-from keepfor.policy.verdicts import verdict
+from keepfor.policy.verdicts import due, speaks_of, verdict
+from keepfor.times import Known, Unknown
 from tests.policy.build import NOW, at, days, delete, flag, item, keep
 
 ON_THE_CUTOFF = "2026-04-27T00:00:00"
@@ -162,11 +165,206 @@ def test_the_earliest_times_are_within_reach() -> None:
     assert said.evidence()["cutoff"] == "0001-01-01T00:00:00+00:00"
 
 
+# --- what narrows a rule ------------------------------------------------------------------
+
+
+def test_a_rule_with_a_glob_speaks_of_such_ids_only() -> None:
+    """Another id is no match, however old, and the evidence names what was not met."""
+    rule = delete(match_id="note/*", max_age=days(90))
+    assert verdict(rule, item("note/a", "2020-01-01"), NOW).answer == "yes"
+    said = verdict(rule, item("memo/a", "2020-01-01"), NOW)
+    assert (said.answer, said.reason, said.evidence()) == ("no", "match", {"unmet": "id"})
+    assert verdict(rule, item("memo/a"), NOW).answer == "no"
+
+
+def test_a_rule_on_fields_needs_each_of_them_to_be_equal() -> None:
+    """A value that differs, if only in case, and a name that is missing, are no match."""
+    rule = delete(match_fields={"topic": "a", "author": "me"}, max_age=days(90))
+    for fields, unmet in (
+        ({"topic": "a", "author": "me", "more": "x"}, None),
+        ({"topic": "A", "author": "me"}, "topic"),
+        ({"topic": "a", "author": "you"}, "author"),
+        ({"topic": "a"}, "author"),
+        ({"topic": "a", "author": ""}, "author"),
+        ({}, "topic"),
+    ):
+        said = verdict(rule, item(when="2020-01-01", fields=fields), NOW)
+        assert said.answer == ("yes" if unmet is None else "no")
+        assert said.evidence().get("unmet") == unmet
+
+
+def test_a_pin_may_be_of_one_id() -> None:
+    """A pin without any threshold pins what it matches, and nothing else."""
+    rule = keep(match_id="a")
+    assert verdict(rule, item("a"), NOW).reason == "pinned"
+    assert verdict(rule, item("b"), NOW).answer == "no"
+
+
+@pytest.mark.parametrize(
+    ("flag_of_item", "answer", "reason", "evidence"),
+    [
+        # 14 days before it is 2026-07-12.
+        (
+            {"flagged_by": "x", "flagged_at": Known(at("2026-07-11T12:00:00"), "flag")},
+            "yes",
+            "age",
+            {
+                "after_flagged": "14d",
+                "flagged_days": 14.5,
+                "flagged_at": "2026-07-11T12:00:00+00:00",
+            },
+        ),
+        (
+            {"flagged_by": "x", "flagged_at": Known(at("2026-07-12"), "flag")},
+            "no",
+            "flagged",
+            {
+                "after_flagged": "14d",
+                "flagged_days": 14.0,
+                "flagged_at": "2026-07-12T00:00:00+00:00",
+            },
+        ),
+        (
+            {"flagged_by": "x", "flagged_at": Known(at("2027-07-12"), "flag")},
+            "no",
+            "flagged",
+            {"after_flagged": "14d", "flagged_days": -351.0},
+        ),
+        (
+            {"flagged_by": "x", "flagged_at": Unknown("flag is 'soon'")},
+            "unknown",
+            "flagged",
+            {"after_flagged": "14d", "why": "flag is 'soon'"},
+        ),
+        ({}, "no", "flagged", {"after_flagged": "14d", "why": "it is not flagged"}),
+        (
+            {"flagged_at": Known(at("2026-01-01"), "flag")},
+            "unknown",
+            "flagged",
+            {
+                "after_flagged": "14d",
+                "why": "it says when it was flagged, and not by which rule",
+            },
+        ),
+    ],
+)
+def test_only_a_flag_that_stood_for_strictly_longer_counts(
+    flag_of_item: dict[str, Any], answer: str, reason: str, evidence: dict[str, Any]
+) -> None:
+    """A young flag, one ahead, one of unreadable date, half a flag and none take nothing."""
+    rule = delete(max_age=days(90), after_flagged=days(14))
+    said = verdict(rule, item(when="2026-01-01", **flag_of_item), NOW)
+    assert (said.answer, said.reason) == (answer, reason)
+    assert evidence.items() <= said.evidence().items()
+    assert ("threshold" in said.evidence()) is (answer == "yes")
+
+
+@pytest.mark.parametrize(
+    ("when", "flagged_at", "answer", "reason"),
+    [
+        # Each of the two may settle it with a no; else one unknown is enough to be unknown.
+        ("2026-07-01", Known(at("2026-01-01"), "flag"), "no", "age"),
+        ("2026-07-01", Unknown("torn"), "no", "age"),
+        (None, Known(at("2026-07-20"), "flag"), "no", "flagged"),
+        (None, Known(at("2026-01-01"), "flag"), "unknown", "age"),
+        (None, Unknown("torn"), "unknown", "age"),
+    ],
+)
+def test_a_flag_is_a_further_condition(
+    when: str | None, flagged_at: Any, answer: str, reason: str
+) -> None:
+    """A flag that stood for long makes nothing old, and nothing whose age is unknown."""
+    rule = delete(max_age=days(90), after_flagged=days(14))
+    thing = item(when=when, flagged_by="x", flagged_at=flagged_at)
+    said = verdict(rule, thing, NOW)
+    assert (said.answer, said.reason) == (answer, reason)
+    if said.answer == "unknown":
+        assert said.evidence()["why"] == "mtime is missing"
+    assert verdict(rule, item(when=None), NOW).answer == "no"
+
+
+@pytest.mark.parametrize(
+    ("rule", "thing", "expected"),
+    [
+        (flag(max_age=days(90)), item(when="2026-07-01"), "2026-09-29"),
+        (flag(max_age=days(90)), item(when="2026-01-01"), "2026-04-01"),
+        (flag(max_age=days(90)), item(), None),
+        (flag(max_unused=days(90)), item(when="2020-01-01", used="2026-07-01"), "2026-09-29"),
+        (flag(max_unused=days(90)), item(when="2026-07-01"), "2026-09-29"),
+        (flag(max_unused=days(90)), item(), None),
+        # The first of two.
+        (
+            flag(max_age=days(90), max_unused=days(30)),
+            item(when="2026-07-01", used="2026-07-01"),
+            "2026-07-31",
+        ),
+        (
+            flag(max_age=days(90), max_unused=days(30)),
+            item(when="2026-04-10", used="2026-07-25"),
+            "2026-07-09",
+        ),
+        (flag(max_age=days(90), max_unused=days(30)), item(used="2026-07-01"), "2026-07-31"),
+        # The later of a threshold and a flag.
+        (
+            delete(max_age=days(90), after_flagged=days(14)),
+            item(when="2026-01-01", flagged_by="x", flagged_at=Known(at("2026-07-20"), "flag")),
+            "2026-08-03",
+        ),
+        (
+            delete(max_age=days(90), after_flagged=days(14)),
+            item(when="2026-07-01", flagged_by="x", flagged_at=Known(at("2026-07-01"), "flag")),
+            "2026-09-29",
+        ),
+        (delete(max_age=days(90), after_flagged=days(14)), item(when="2026-01-01"), None),
+        # Never: of another type, another id, pinned, and beyond the calendar.
+        (flag(type="session", max_age=days(90)), item(when="2026-07-01"), None),
+        (flag(match_id="b", max_age=days(90)), item(when="2026-07-01"), None),
+        (keep(), item(when="2026-07-01"), None),
+        (flag(max_age=days(90)), item(when="9999-12-01"), None),
+    ],
+)
+def test_a_rule_says_when_it_is_due(rule: Rule, thing: Item, expected: str | None) -> None:
+    """The instant after which it says yes of the item as it is; none where that never comes."""
+    assert due(rule, thing) == (None if expected is None else at(expected))
+
+
+def test_a_rule_speaks_of_what_its_type_and_match_say() -> None:
+    """Thresholds aside, type, id and fields say whether a rule is about an item at all."""
+    thing = item("a", fields={"k": "v"})
+    for rule, about in (
+        (flag(max_age=days(1)), True),
+        (flag(max_age=days(1), type="note", match_id="?", match_fields={"k": "v"}), True),
+        (flag(max_age=days(1), type="session"), False),
+        (flag(max_age=days(1), match_id="b"), False),
+        (flag(max_age=days(1), match_fields={"k": "w"}), False),
+    ):
+        assert speaks_of(rule, thing) is about
+
+
+def test_local_times_are_compared_by_what_passed() -> None:
+    """A `now` of a place that set its clocks forward makes nothing an hour older."""
+    # Berlin went from UTC+1 to UTC+2 on 2026-03-29.
+    now = datetime(2026, 3, 30, tzinfo=ZoneInfo("Europe/Berlin"))  # 22:00 UTC on the day before
+    rule = delete(max_age=days(2))
+    for when, answer in (
+        ("2026-03-27T21:59:59", "yes"),
+        ("2026-03-27T22:00:00", "no"),
+        ("2026-03-27T22:30:00", "no"),
+    ):
+        said = verdict(rule, item(when=when), now)
+        assert (said.answer, said.evidence()["cutoff"]) == (answer, "2026-03-27T22:00:00+00:00")
+        (decision,) = decide(Policy(rules=(rule,)), [item(when=when)], now)
+        assert decision.action == ("delete" if answer == "yes" else "keep")
+
+
 # --- what a rule may not say --------------------------------------------------------------
 
 
 ABOVE_ZERO = "Give a duration above zero, such as 90d."
 THRESHOLD = "Give it `max_age` or `max_unused`."
+OF_DELETE = "It belongs to `action: delete`."
+TEXTS = "Write names and the texts that they have to be equal to."
+AN_ID = "Write the id as reports show it, with `*` for any run of characters."
 ON_DISUSE = "It belongs to `action: delete` with `max_unused`."
 
 
@@ -219,6 +417,56 @@ ON_DISUSE = "It belongs to `action: delete` with `max_unused`."
             "`cascade_derived` says nothing here",
             "It belongs to `action: delete`.",
         ),
+        (
+            {"max_age": days(1), "action": "flag", "after_flagged": days(1)},
+            "`after_flagged` says nothing here",
+            OF_DELETE,
+        ),
+        (
+            {"max_age": days(1), "action": "keep", "keep_if_cited": True},
+            "`keep_if_cited` says nothing here",
+            OF_DELETE,
+        ),
+        # A flag is no threshold.
+        ({"after_flagged": days(1), "action": "delete"}, "it has no threshold", THRESHOLD),
+        (
+            {"max_age": days(1), "action": "delete", "after_flagged": days(0)},
+            "its `after_flagged` is datetime.timedelta(0)",
+            ABOVE_ZERO,
+        ),
+        (
+            {
+                "max_unused": days(1),
+                "action": "delete",
+                "after_flagged": days(1),
+                "on_missing_access_signal": "flag",
+            },
+            "`on_missing_access_signal: flag` says nothing beside `after_flagged`",
+            "All that it matches is flagged: write skip or delete.",
+        ),
+        (
+            {"max_age": days(1), "match_id": ""},
+            "its `match` on the id is '': it is no text",
+            AN_ID,
+        ),
+        (
+            {"max_age": days(1), "match_id": 7},
+            "its `match` on the id is 7: it is no text",
+            AN_ID,
+        ),
+        *(
+            (
+                {"max_age": days(1), "match_id": pattern},
+                f"its `match` on the id is {pattern!r}: brackets have no meaning here",
+                AN_ID,
+            )
+            for pattern in ("a[bc]", "a[", "a]", "a{b", "b}")
+        ),
+        ({"max_age": days(1), "match_fields": ["a"]}, "its `match` is ['a']", TEXTS),
+        ({"max_age": days(1), "match_fields": {"": "a"}}, "its `match` says '': 'a'", TEXTS),
+        ({"max_age": days(1), "match_fields": {"a": ""}}, "its `match` says 'a': ''", TEXTS),
+        ({"max_age": days(1), "match_fields": {"a": 3}}, "its `match` says 'a': 3", TEXTS),
+        ({"max_age": days(1), "match_fields": {3: "a"}}, "its `match` says 3: 'a'", TEXTS),
     ],
 )
 def test_a_rule_that_could_not_mean_anything_is_refused(
@@ -259,6 +507,7 @@ def test_a_delete_on_disuse_may_say_what_to_do_without_a_signal(missing: Any) ->
 OWN_NAME = "Give each rule a name of its own."
 WHOLE = "Write a whole number above zero, or leave it out for no ceiling."
 NEWEST = "Write how many of the newest to keep, or 0 for no floor."
+OF_EACH = "Write types, and how many of the newest of each to keep."
 FRACTION = "Write a fraction of the store, such as 0.5, or off."
 
 
@@ -285,6 +534,16 @@ FRACTION = "Write a fraction of the store, such as 0.5, or off."
             "`keep_last` (11) is above `max_count` (10).",
             "Lower the one or raise the other.",
         ),
+        (
+            {"keep_last_of": {"a": 6, "b": 5}, "max_count": 10},
+            "`keep_last` (11) is above `max_count` (10).",
+            "Lower the one or raise the other.",
+        ),
+        ({"keep_last_of": 3}, "`keep_last_of` is 3.", OF_EACH),
+        ({"keep_last_of": {"a": 0}}, "`keep_last` of 'a' is 0.", OF_EACH),
+        ({"keep_last_of": {"a": True}}, "`keep_last` of 'a' is True.", OF_EACH),
+        ({"keep_last_of": {"": 1}}, "`keep_last` of '' is 1.", OF_EACH),
+        ({"keep_last_of": {1: 1}}, "`keep_last` of 1 is 1.", OF_EACH),
         ({"breaker": 0}, "`breaker` is 0.", FRACTION),
         ({"breaker": -0.5}, "`breaker` is -0.5.", FRACTION),
         ({"breaker": 1.01}, "`breaker` is 1.01.", FRACTION),
@@ -306,6 +565,8 @@ def test_a_policy_that_contradicts_itself_is_refused(
 def test_a_policy_may_use_its_bounds_to_the_full() -> None:
     """What lies on a bound is allowed: a floor as high as the ceiling, a breaker of all."""
     Policy(keep_last=10, max_count=10)
+    Policy(keep_last=10, keep_last_of={"a": 6, "b": 4}, max_count=10)
+    Policy(keep_last_of={"a": 1}, max_count=1)
     Policy(keep_last=1, breaker=1)
     Policy(max_count=1, max_bytes=1, breaker=0.001)
     Policy(breaker=None)
@@ -387,6 +648,11 @@ def test_a_policy_comes_to_terms_for_rows(policy: Policy, expected: Terms) -> No
         (flag("r", max_age=days(1)), "says flag"),
         (keep("r", max_age=days(1)), "says keep"),
         (delete("r", max_age=days(1), cascade_derived=True), "cascades"),
+        (delete("r", max_age=days(1), match_id="a"), "says `match`"),
+        (delete("r", max_age=days(1), match_fields={"a": "b"}), "says `match`"),
+        (keep("r", match_id="a"), "says `match`"),
+        (delete("r", max_age=days(1), after_flagged=days(1)), "says `after_flagged`"),
+        (delete("r", max_age=days(1), keep_if_cited=True), "says `keep_if_cited`"),
     ],
 )
 def test_rows_cannot_be_held_to_what_they_do_not_have(rule: Rule, what: str) -> None:
@@ -407,6 +673,16 @@ def test_rows_are_not_counted() -> None:
     assert str(refusal.value) == (
         "The policy cannot be kept: a store of this kind cannot be held to `max_count`. "
         "Write `max_bytes` or `keep_for`."
+    )
+
+
+def test_rows_have_one_floor() -> None:
+    """A floor of a type is refused for rows, and not left out in silence."""
+    with pytest.raises(BadPolicy) as refusal:
+        terms(Policy(keep_last_of={"a": 1}), NOW, ("type",))
+    assert str(refusal.value) == (
+        "The policy cannot be kept: a store of this kind cannot be held to a `keep_last` of a "
+        "type. Write `keep_last` with one number for all rows."
     )
 
 

@@ -124,7 +124,7 @@ def _next(
         flagged_at = Known(now, "this plan")
         items[index] = replace(items[index], flagged_by=said.rule, flagged_at=flagged_at)
         said = decide(policy, items, now, vetoes)[index]
-    for moment in sorted(set(_moments(policy, items, index))):
+    for moment in sorted(set(_moments(policy, items, index, said))):
         if now <= moment < datetime.max.replace(tzinfo=moment.tzinfo):
             then = decide(policy, items, moment + _TICK, vetoes)[index]
             if (then.action, then.rule, then.reason) != (said.action, said.rule, said.reason):
@@ -132,10 +132,14 @@ def _next(
     return None
 
 
-def _moments(policy: Policy, items: Sequence[Item], index: int) -> Iterator[datetime]:
-    """When a rule begins to say yes of the item, or of the one that would take it along."""
-    source = items[index].derived_from
-    concerned = [items[index], *(item for item in items if source and item.id == source)]
+def _moments(
+    policy: Policy, items: Sequence[Item], index: int, said: Decision
+) -> Iterator[datetime]:
+    """When a rule begins to say yes of the item, of what takes it along, or of what cites it."""
+    concerns = {items[index].id, items[index].derived_from or items[index].id}
+    if said.reason == "cited":
+        concerns.add(str(said.evidence["by"]))
+    concerned = [item for item in items if item.id in concerns]
     for rule in policy.rules:
         for item in concerned:
             if (moment := due(rule, item)) is not None:

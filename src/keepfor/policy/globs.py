@@ -41,5 +41,5 @@ def covers(pattern: str, other: str | None) -> bool:
     question mark is not, for the other's star may stand for none or for many.
     """
     if other is None:
-        return pattern.strip("*") == ""
+        return set(pattern) == {"*"}
     return matches(pattern, other) and ("?" not in pattern or "*" not in other)
