@@ -14,11 +14,13 @@ import msgspec
 from keepfor import __version__
 from keepfor.counting import counted
 from keepfor.errors import ConfigError, PlanStale
-from keepfor.items import Decision, Survey
+from keepfor.items import Decision, Item, Survey
+from keepfor.policy import explain as explaining
 from keepfor.policy.decide import decide
+from keepfor.policy.explain import Explanation
 from keepfor.policy.limits import breaker_trips
 from keepfor.policy.rules import Policy, terms
-from keepfor.stores.base import ItemStore, Progress, RowStore
+from keepfor.stores.base import ItemStore, Progress, Remarking, RowStore
 from keepfor.times import utc_now
 
 FORMAT = 1
@@ -86,6 +88,7 @@ def build(
     name: str,
     vetoes: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    seen: list[Item] | None = None,
 ) -> Plan:
     """Work out what a policy would do to a store. Writes nothing.
 
@@ -96,6 +99,7 @@ def build(
         name: what the store is called.
         vetoes: ids of items that must stay, with the reason.
         progress: called with how far the scan is.
+        seen: takes the items that a scan found, for who wants to say more of them.
 
     Raises:
         BadPolicy: when the policy asks something of a store of rows that only items can give.
@@ -105,10 +109,12 @@ def build(
     if isinstance(store, RowStore):
         survey = store.survey(terms(policy, now, store.bounds), progress)
     else:
-        items = list(store.scan(progress))
-        held = {item.id: item.held for item in items if item.held}
+        items, held = _scanned(store, progress)
         decisions = tuple(decide(policy, items, now, held | dict(vetoes or {})))
         survey = counted(policy, items, decisions, now)
+        survey.notes += store.remarks() if isinstance(store, Remarking) else []
+        if seen is not None:
+            seen += items
     plan = Plan(
         store=name,
         kind=store.kind,
@@ -121,6 +127,36 @@ def build(
         breaker=None if policy.breaker is None else float(policy.breaker),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))
+
+
+def explain(
+    store: ItemStore,
+    policy: Policy,
+    now: datetime,
+    id: str,  # noqa: A002 - what it is called everywhere
+    progress: Progress | None = None,
+) -> Explanation:
+    """Why a plan made at this instant decides one item as it does. Writes nothing.
+
+    Parameters:
+        store: what to look at.
+        policy: what it is held to.
+        now: the instant to judge ages by.
+        id: the item's.
+        progress: called with how far the scan is.
+
+    Raises:
+        UnknownItem: when there is no such item.
+        StoreError: when the store cannot be read.
+    """
+    items, held = _scanned(store, progress)
+    return explaining.explain(policy, items, now, id, held)
+
+
+def _scanned(store: ItemStore, progress: Progress | None) -> tuple[list[Item], dict[str, str]]:
+    """All that a store holds, and why some of it must stay as it is."""
+    items = list(store.scan(progress))
+    return items, {item.id: item.held for item in items if item.held}
 
 
 def policy_digest(policy: Policy, settings: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ from keepfor.errors import (
     SweepInterrupted,
     SweepStopped,
 )
-from keepfor.items import Decision, Extent, Outcome, Report, Survey, Tally, Terms
+from keepfor.items import Decision, Extent, Item, Outcome, Report, Survey, Tally, Terms
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
 from keepfor.policy.rules import Policy, terms
@@ -58,6 +58,7 @@ def planned(
     *,
     name: str,
     progress: Progress | None = None,
+    seen: list[Item] | None = None,
 ) -> Plan:
     """A plan that is to be carried out at once; the parameters are those of `plan.build`.
 
@@ -65,11 +66,11 @@ def planned(
     put in order first, as the sweep itself would do.
     """
     try:
-        return build(store, policy, now, name=name, progress=progress)
+        return build(store, policy, now, name=name, progress=progress, seen=seen)
     except StoreError:
         with _locked(store, progress):
             pass
-        return build(store, policy, now, name=name, progress=progress)
+        return build(store, policy, now, name=name, progress=progress, seen=seen)
 
 
 def apply(

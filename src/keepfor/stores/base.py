@@ -86,3 +86,11 @@ class ItemStore(Store, Protocol):
 
     def apply(self, decisions: Iterable[Decision]) -> Iterator[Outcome]:
         """Carry decisions out one by one, each only if its item is as its fingerprint says."""
+
+
+@runtime_checkable
+class Remarking(Protocol):
+    """A store that has something to say of what a scan passed over."""
+
+    def remarks(self) -> list[str]:
+        """What the last scan passed over or could not tell, a sentence for each."""
