@@ -594,22 +594,29 @@ def test_the_pace_follows_how_long_a_slice_took() -> None:
     """A slice aims at its time; it grows at most twofold at once, and shrinks at most by half."""
     pace = deleting.Pace(0.020)
     assert pace.size == 200
-    pace.learn(200, 0.010)
+    pace.learn(200, 0.005, 0.001)
     assert pace.size == 400
-    pace.learn(400, 0.001)
+    pace.learn(400, 0.001, 0.001)
     assert pace.size == 800
-    pace.learn(800, 0.025)
+    pace.learn(800, 0.020, 0.004)
     assert pace.size == 640
-    pace.learn(640, 10.0)
+    pace.learn(640, 10.0, 0.0)
     assert pace.size == 320
-    pace.learn(0, 10.0)
+    pace.learn(0, 10.0, 0.0)
     assert pace.size == 320
     for _ in range(10):
-        pace.learn(pace.size, 10.0)
+        pace.learn(pace.size, 10.0, 0.0)
     assert pace.size == 1
     for _ in range(20):
-        pace.learn(pace.size, 0.0)
+        pace.learn(pace.size, 0.0, 0.0)
     assert pace.size == 20_000
+
+
+def test_a_slow_disk_makes_no_ever_smaller_slices() -> None:
+    """However long a commit takes, half the time is for the rows: fewer commits hold for less."""
+    pace = deleting.Pace(0.020)
+    pace.learn(200, 0.010, 1.0)
+    assert pace.size == 200
 
 
 def test_bytes_are_told_as_they_are(url: str, tmp_path: Path) -> None:

@@ -81,10 +81,18 @@ class Pace:
         self.size = _FIRST
         self.hold = hold
 
-    def learn(self, rows: int, held: float) -> None:
-        """Adapt to a transaction of so many rows that held the lock for so long, in seconds."""
+    def learn(self, rows: int, worked: float, committed: float) -> None:
+        """Adapt to a transaction.
+
+        Parameters:
+            rows: how many it was of.
+            worked: how long it took until its end, in seconds.
+            committed: how long that end took, in seconds. On a slow disk it is no reason for ever
+                more and smaller ones, so at least half the time is for the rows.
+        """
         if rows:
-            fitting = rows * min(2.0, max(0.5, self.hold / max(held, 1e-6)))
+            aim = max(self.hold - committed, self.hold / 2)
+            fitting = rows * min(2.0, max(0.5, aim / max(worked, 1e-6)))
             self.size = max(1, min(_MOST, int(fitting)))
 
 
@@ -143,9 +151,10 @@ def delete_rows(
                 following = next(ahead, None)
             if leave and following is None:
                 leave(connection, _sum(done, counts))
+            worked = time.monotonic() - started
         held = time.monotonic() - started
         _add(done, counts)
-        pace.learn(rows, held)
+        pace.learn(rows, worked, held - worked)
         if progress:
             progress(done.applied, planned)
         batch, more = following, following is not None
