@@ -115,23 +115,31 @@ class HeadCache:
             self.heads.append(head)
         return number
 
-    def keep(self, folder: str, count: int) -> None:
-        """All is in a folder as it was."""
-        self._total += count
-        self._new[folder] = self._folders[folder]
-
-    def put(self, folder: str, rows: Rows, changed: int) -> None:
+    def put(
+        self, folder: str, known: Rows, changed: dict[str, Row | None], there: set[str]
+    ) -> None:
         """What is in a folder now.
 
         Parameters:
             folder: its path.
-            rows: what was found.
-            changed: how many are not as they were, those that are gone included.
+            known: what `rows` said.
+            changed: what is not as it was, by the names of files; None where it is not to be kept.
+            there: the names of all its notes.
         """
-        self._total += len(rows)
-        self._changed += changed
-        if self.used:
-            self._new[folder] = msgspec.Raw(msgspec.msgpack.encode(rows))
+        self._total += len(there)
+        if not self.used:
+            return
+        gone = known.keys() - there
+        if known and not changed and not gone:
+            self._new[folder] = self._folders[folder]
+            return
+        self._changed += len(changed) + len(gone)
+        rows = {name: row for name, row in known.items() if name not in gone}
+        for name, row in changed.items():
+            rows.pop(name, None)
+            if row is not None:
+                rows[name] = row
+        self._new[folder] = msgspec.Raw(msgspec.msgpack.encode(rows))
 
     def save(self, log: LogState | None) -> None:
         """Write it anew, if so much has changed that it pays.

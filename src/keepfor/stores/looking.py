@@ -16,7 +16,7 @@ from keepfor.stores import removal
 from keepfor.stores.access import AccessLog
 from keepfor.stores.base import Progress
 from keepfor.stores.headcache import RACY, HeadCache, Row
-from keepfor.stores.ids import escape, escape_all
+from keepfor.stores.ids import escape
 from keepfor.stores.links import Links
 from keepfor.stores.notes import Head, Reader
 from keepfor.stores.scope import Scope
@@ -126,26 +126,19 @@ class Look:
             )
 
     def _take_notes(self, folder: Folder) -> None:
-        scope, log, cache = self._scope, self._log, self._cache
-        found = scope.notes_among(folder.entries)
-        cut = -len(scope.suffix) or None
-        # Nearly all names are ids as they are.
-        stems = escape_all([entry.name[:cut] for entry in found])
+        log, cache = self._log, self._cache
+        found = self._scope.notes_among(folder.entries)
         known = cache.rows(folder.path)
-        rows: dict[str, Row] = {}
-        misses = 0
-        prefix = f"{escape(folder.path)}/" if folder.path else ""
-        of_folder = folder.path.partition("/")[0] or scope.default_type
         heads, derived, touched = cache.heads, self._derived, log.touched
-        settled = time.time_ns() - RACY
-        simple, append = scope.date is None, self._items.append
-        for entry, stem in zip(found, stems, strict=True):
-            name = entry.name
+        of_folder = escape(folder.path.partition("/")[0]) or self._scope.default_type
+        simple, append = self._scope.date is None, self._items.append
+        changed: dict[str, Row | None] = {}
+        for entry in found:
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            row = known.get(name)
+            row = known.get(entry.name)
             if (
                 row is not None
                 and row.ctime == status.st_ctime_ns
@@ -155,19 +148,17 @@ class Look:
             ):
                 head = heads[row.head]
                 if touched is None or row.id in touched:
-                    misses += 1
-                    row = self._row(row.id, status, row.head)
+                    row = changed[entry.name] = self._row(row.id, status, row.head)
             else:
-                misses += 1
-                try:
-                    head = self._reader.read(name, folder.descriptor)
-                except FileNotFoundError:
+                read = self._read(folder, entry.name)
+                if read is None:
                     continue
-                except OSError as error:
-                    head = Head(links=None, held=f"it cannot be read ({error.strerror})")
-                row = self._row(prefix + stem, status, cache.number(head))
-            if status.st_ctime_ns < settled:
-                rows[name] = row
+                head, lasting = read
+                id_ = self._id(folder.path, entry.name)
+                row = self._row(id_, status, cache.number(head) if lasting else -1)
+                # What has just changed may change once more without its times telling.
+                lasting = lasting and status.st_ctime_ns < time.time_ns() - RACY
+                changed[entry.name] = row if lasting else None
             item = Item(
                 id=row.id,
                 type=head.type or of_folder,
@@ -182,10 +173,20 @@ class Look:
             if not simple:
                 item = replace(item, instant=self._dated(item, head))
             append(item)
-        if known and not misses and len(rows) == len(known):
-            cache.keep(folder.path, len(rows))
-        else:
-            cache.put(folder.path, rows, misses + len(known.keys() - rows.keys()))
+        cache.put(folder.path, known, changed, {entry.name for entry in found})
+
+    def _read(self, folder: Folder, name: str) -> tuple[Head, bool] | None:
+        """What a note says, and whether it will be so again; None where it is gone."""
+        try:
+            return self._reader.read(name, folder.descriptor), True
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return Head(links=None, held=f"it cannot be read ({error.strerror})"), False
+
+    def _id(self, folder: str, name: str) -> str:
+        stem = name.removesuffix(self._scope.suffix)
+        return escape(f"{folder}/{stem}" if folder else stem)
 
     def _row(self, id_: str, status: os.stat_result, head: int) -> Row:
         inode, size = status.st_ino, status.st_size
