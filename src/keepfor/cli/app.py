@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from keepfor.cli import single
 from keepfor.cli.codes import MEANINGS
 from keepfor.cli.command import Command, Verb
+from keepfor.cli.options import Config, Json, Now, Policy, Stores
 
 if TYPE_CHECKING:
     from keepfor.cli.documents import Answer
@@ -38,17 +40,6 @@ app = typer.Typer(
 )
 config_app = typer.Typer(rich_markup_mode=None)
 app.add_typer(config_app, name="config", help="The configuration: show it, or begin one.")
-
-_Config = Annotated[
-    Path | None,
-    typer.Option("--config", metavar="FILE", help="Use this configuration file."),
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for a program.")]
-_Stores = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="STORE", help="The stores to look at; all of them if none is named."),
-]
-_Store = Annotated[str, typer.Argument(metavar="STORE", help="The store, by its name.")]
 
 
 class UsageError(Exception):
@@ -103,7 +94,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def keepfor(
     context: typer.Context,
-    config: _Config = None,
+    config: Config = None,
     _: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
@@ -120,26 +111,22 @@ def keepfor(
 @app.command(cls=Command)
 def plan(
     context: typer.Context,
-    stores: _Stores = None,
+    stores: Stores = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Save the plan, for `apply FILE`."),
     ] = None,
-    now: Annotated[
-        str | None,
-        typer.Option(
-            "--now", metavar="TIME", help="Judge ages by this instant, such as 2026-07-26."
-        ),
-    ] = None,
-    config: _Config = None,
-    json: _Json = False,
+    now: Now = None,
+    policy: Policy = None,
+    config: Config = None,
+    json: Json = False,
 ) -> Verb:
     """Show what would go, and why. Nothing is touched."""
 
     def do(run: Invocation) -> Answer:
         from keepfor.cli.planning import plan
 
-        return plan(run, stores or [], output, now)
+        return plan(run, stores or [], output, now, policy)
 
     return Verb(do, config or context.obj, json)
 
@@ -156,10 +143,11 @@ def apply(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Pass the breaker.")] = False,
-    config: _Config = None,
-    json: _Json = False,
+    policy: Policy = None,
+    config: Config = None,
+    json: Json = False,
 ) -> Verb:
-    """Delete what is due.
+    """Delete what is due, and flag what is to be looked at.
 
     Without a plan file it plans, shows and asks. A plan file is carried out as it stands, once,
     and only as far as a plan made now would go too.
@@ -168,7 +156,7 @@ def apply(
     def do(run: Invocation) -> Answer:
         from keepfor.cli.applying import apply
 
-        return apply(run, stores or [], yes=yes, force=force)
+        return apply(run, stores or [], yes=yes, force=force, policy=policy)
 
     return Verb(do, config or context.obj, json)
 
@@ -196,8 +184,8 @@ def run(
     metrics_host: Annotated[
         str, typer.Option("--metrics-host", metavar="ADDRESS", help="Serve them at this address.")
     ] = "127.0.0.1",
-    config: _Config = None,
-    json: _Json = False,
+    config: Config = None,
+    json: Json = False,
 ) -> Verb:
     """Apply again and again in the background, until it is told to stop.
 
@@ -215,7 +203,7 @@ def run(
 
 @app.command(cls=Command)
 def status(
-    context: typer.Context, stores: _Stores = None, config: _Config = None, json: _Json = False
+    context: typer.Context, stores: Stores = None, config: Config = None, json: Json = False
 ) -> Verb:
     """Show what history each store holds, and what is due."""
 
@@ -229,7 +217,7 @@ def status(
 
 @app.command(cls=Command)
 def check(
-    context: typer.Context, stores: _Stores = None, config: _Config = None, json: _Json = False
+    context: typer.Context, stores: Stores = None, config: Config = None, json: Json = False
 ) -> Verb:
     """Fail if a store outstays its policy, for cron and monitoring."""
 
@@ -241,82 +229,15 @@ def check(
     return Verb(do, config or context.obj, json)
 
 
-@app.command(cls=Command)
-def trace(
-    context: typer.Context,
-    store: _Store,
-    slug: Annotated[str, typer.Argument(metavar="SLUG", help="The note's slug.")],
-    count: Annotated[
-        int, typer.Option("-n", metavar="COUNT", min=1, help="How many recalls at the most.")
-    ] = 3,
-    config: _Config = None,
-    json: _Json = False,
-) -> Verb:
-    """Show when a note was last recalled, and on what evidence."""
-
-    def do(run: Invocation) -> Answer:
-        from keepfor.cli.recalling import trace
-
-        return trace(run, store, slug, count)
-
-    return Verb(do, config or context.obj, json)
-
-
-@app.command(cls=Command)
-def count(
-    context: typer.Context,
-    store: _Store,
-    since: Annotated[
-        str,
-        typer.Option("--since", metavar="TIME", help="A date, an instant, or a duration like 7d."),
-    ],
-    config: _Config = None,
-    json: _Json = False,
-) -> Verb:
-    """Count recalls, and the notes that surfaced in them."""
-
-    def do(run: Invocation) -> Answer:
-        from keepfor.cli.recalling import count
-
-        return count(run, store, since)
-
-    return Verb(do, config or context.obj, json)
-
-
-@app.command(cls=Command)
-def recent(
-    context: typer.Context,
-    store: _Store,
-    count: Annotated[
-        int, typer.Option("-n", metavar="COUNT", min=1, help="How many runs at the most.")
-    ] = 10,
-    fields: Annotated[
-        str | None,
-        typer.Option(
-            "--fields",
-            metavar="FIELD,…",
-            help="What to show of each run; a dotted path reaches into objects.",
-        ),
-    ] = None,
-    config: _Config = None,
-    json: _Json = False,
-) -> Verb:
-    """Show what the newest runs say last, the newest first."""
-
-    def do(run: Invocation) -> Answer:
-        from keepfor.cli.recent import recent
-
-        return recent(run, store, count, fields)
-
-    return Verb(do, config or context.obj, json)
+single.add_to(app)
 
 
 @app.command(cls=Command)
 def reclaim(
     context: typer.Context,
     stores: Annotated[list[str], typer.Argument(metavar="STORE", help="The stores, each a table.")],
-    config: _Config = None,
-    json: _Json = False,
+    config: Config = None,
+    json: Json = False,
 ) -> Verb:
     """Give a database's free space back to the system. No row goes.
 
@@ -334,12 +255,12 @@ def reclaim(
 @app.command(cls=Command)
 def log(
     context: typer.Context,
-    stores: _Stores = None,
+    stores: Stores = None,
     count: Annotated[
         int, typer.Option("-n", metavar="COUNT", min=1, help="How many sweeps at the most.")
     ] = 20,
-    config: _Config = None,
-    json: _Json = False,
+    config: Config = None,
+    json: Json = False,
 ) -> Verb:
     """Show what was done, the newest first."""
 
@@ -352,7 +273,7 @@ def log(
 
 
 @app.command(cls=Command)
-def demo(context: typer.Context, json: _Json = False) -> Verb:
+def demo(context: typer.Context, json: Json = False) -> Verb:
     """Hold a sandbox of 120 days of recalls to 90, and show each step."""
 
     def do(run: Invocation) -> Answer:
@@ -364,7 +285,7 @@ def demo(context: typer.Context, json: _Json = False) -> Verb:
 
 
 @config_app.command("show", cls=Command)
-def config_show(context: typer.Context, config: _Config = None, json: _Json = False) -> Verb:
+def config_show(context: typer.Context, config: Config = None, json: Json = False) -> Verb:
     """Show every setting in force, and where its value came from."""
 
     def do(run: Invocation) -> Answer:
@@ -376,7 +297,7 @@ def config_show(context: typer.Context, config: _Config = None, json: _Json = Fa
 
 
 @config_app.command("schema", cls=Command)
-def config_schema(context: typer.Context, json: _Json = False) -> Verb:
+def config_schema(context: typer.Context, json: Json = False) -> Verb:
     """Print the JSON Schema of keepfor.yaml, for editors."""
 
     def do(run: Invocation) -> Answer:
@@ -388,7 +309,7 @@ def config_schema(context: typer.Context, json: _Json = False) -> Verb:
 
 
 @config_app.command("init", cls=Command)
-def config_init(context: typer.Context, config: _Config = None, json: _Json = False) -> Verb:
+def config_init(context: typer.Context, config: Config = None, json: Json = False) -> Verb:
     """Write a first keepfor.yaml, with every setting explained."""
 
     def do(run: Invocation) -> Answer:

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from keepfor import plan as plans
 from keepfor import sweep
-from keepfor.cli import codes
+from keepfor.cli import codes, entities
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error, of_report
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.planning import SHOWN, build, by_table, counted, described
 from keepfor.cli.wording import listed, number, rows, span
-from keepfor.config import policy_of
+from keepfor.config import policy_of, traps
 from keepfor.errors import ConfigError, KeepforError, NotConfirmed
-from keepfor.items import Report
+from keepfor.items import Item, Report
 from keepfor.plan import Plan
 
 _NAME = re.compile(r"[a-z0-9_]+")
 
 
 def apply(
-    run: Invocation, wanted: Sequence[str], *, yes: bool = False, force: bool = False
+    run: Invocation,
+    wanted: Sequence[str],
+    *,
+    yes: bool = False,
+    force: bool = False,
+    policy: Path | None = None,
 ) -> Answer:
-    """Delete what is due.
+    """Delete what is due, and flag what a rule wants looked at.
 
     A plan file is its own confirmation: it was made to be looked at. Stores are independent of
     each other: what keeps one from being swept does not stop the others.
@@ -37,6 +42,7 @@ def apply(
         wanted: the stores, all if none is named; or one plan file.
         yes: whether to do it without asking.
         force: whether to pass the breaker.
+        policy: a file with the rules of the stores, which have to be of notes then.
 
     Returns:
         The document has `stores`: for each what `documents.of_report` says, with `outcome` (`done`,
@@ -46,16 +52,22 @@ def apply(
     Raises:
         NotConfirmed: when there was something to do, and nobody agreed.
     """
+    run.policy = policy
     results: dict[str, Plan | KeepforError | OSError]
+    held: dict[str, list[Item]] = {}
     if file := _plan_file(run, wanted):
         saved = plans.load(file)
         run.settings(saved.store)
         results = {saved.store: saved}
     else:
         names = run.names(wanted)
-        results = {name: build(run, name, run.clock(), at_once=True) for name in names}
+        held = {name: [] for name in names}
+        results = {
+            name: build(run, name, run.clock(), at_once=True, seen=held[name]) for name in names
+        }
         if not yes:
             _confirm(run, [plan for plan in results.values() if isinstance(plan, Plan)], force)
+    _warn_of_traps(run, list(results), held)
     documents, exit_codes = [], []
     for name, planned in results.items():
         document, code = _swept(run, name, planned, force)
@@ -80,8 +92,17 @@ def _plan_file(run: Invocation, wanted: Sequence[str]) -> Path | None:
     return Path(files[0]) if files else None
 
 
+def _warn_of_traps(
+    run: Invocation, names: Sequence[str], held: Mapping[str, Sequence[Item]]
+) -> None:
+    found = traps(run.config, held)
+    for name in names:
+        for trap in found.get(name, []):
+            run.out.say(f"keepfor: {name}: {trap.rule}: {trap.what} {trap.fix}")
+
+
 def _confirm(run: Invocation, planned: Sequence[Plan], force: bool) -> None:
-    due = [plan for plan in planned if _deletes(run, plan) and (force or not plan.trips_breaker)]
+    due = [plan for plan in planned if _changes(run, plan) and (force or not plan.trips_breaker)]
     if not due:
         return
     for plan in planned:
@@ -89,8 +110,21 @@ def _confirm(run: Invocation, planned: Sequence[Plan], force: bool) -> None:
     if not run.out.asks:
         raise NotConfirmed(why="nobody is at a terminal to agree to it. Give --yes to do it.")
     names = listed([plan.store for plan in due])
-    if not run.out.confirmed(f"Delete {_all_of(run, due)} from {names}?"):
+    if not run.out.confirmed(_question(run, due, names)):
         raise NotConfirmed(why="you did not agree.")
+
+
+def _question(run: Invocation, due: Sequence[Plan], names: str) -> str:
+    flags = sum(map(entities.flags, due))
+    if not flags:
+        return f"Delete {_all_of(run, due)} from {names}?"
+    if not any(_deletes(run, plan) for plan in due):
+        return f"Flag {rows(flags, 'entities')} in {names}?"
+    return f"Delete {_all_of(run, due)} and flag {number(flags)} in {names}?"
+
+
+def _changes(run: Invocation, plan: Plan) -> int:
+    return _deletes(run, plan) + entities.flags(plan)
 
 
 def _deletes(run: Invocation, plan: Plan) -> int:
@@ -136,7 +170,7 @@ def _swept(
     except (KeepforError, OSError) as problem:
         run.warn(problem)
         return {"store": name, "outcome": "failed", "error": error(problem)}, codes.of(problem)
-    run.out.show(*_described(report))
+    run.out.show(*_described(report, planned))
     outcome, code = _outcome(report)
     return {**of_report(report), "outcome": outcome, "error": None}, code
 
@@ -147,7 +181,7 @@ def _outcome(report: Report) -> tuple[str, int]:
     return "done" if report.applied or report.orphans else "nothing to do", codes.DONE
 
 
-def _described(report: Report) -> list[Block]:
+def _described(report: Report, planned: Plan) -> list[Block]:
     heading = Heading(report.store, (report.kind, report.target))
     notes = [Fact("note", note, "warn") for note in report.notes]
     outcome, code = _outcome(report)
@@ -161,9 +195,12 @@ def _described(report: Report) -> list[Block]:
     gone = f"{number(report.applied)} of {rows(report.scanned, report.kind)} {are} gone."
     if report.orphans and not report.applied:
         gone = f"Only orphans are gone: {by_table(report.orphans)}."
+    items: list[Block] = []
+    if report.kind == "entities":
+        gone, items = entities.done(report, planned)
     took = Fact("took", span(timedelta(seconds=report.duration)))
     facts = Facts([*counted(report, report.kind), took, *_left(report), *notes])
-    return [heading, Line(f"  {gone}", "warn" if code else "good"), Line(), facts]
+    return [heading, Line(f"  {gone}", "warn" if code else "good"), Line(), facts, *items]
 
 
 def _left(report: Report) -> list[Fact]:

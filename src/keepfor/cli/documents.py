@@ -3,8 +3,8 @@
 Every document is an object with
 
 - `format`: 1, until something in it changes its meaning or goes; more may be added without notice;
-- `verb`: `plan`, `apply`, `run`, `status`, `check`, `trace`, `count`, `recent`, `reclaim`, `log`,
-  `config show`, `config schema`, `config init` or `demo`;
+- `verb`: `plan`, `apply`, `run`, `status`, `check`, `explain`, `access`, `trace`, `count`,
+  `recent`, `reclaim`, `log`, `config show`, `config schema`, `config init` or `demo`;
 - `exit_code`: what the program exits with;
 
 and with what its verb adds; each verb's own function says what. A verb that could not answer at
@@ -28,7 +28,8 @@ from typing import Any
 import msgspec
 
 from keepfor.cli import codes
-from keepfor.items import Report, Tally
+from keepfor.cli.entities import spared
+from keepfor.items import Decision, Report, Tally
 from keepfor.plan import Plan
 
 FORMAT = 1
@@ -99,17 +100,15 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     - `digest`: of the whole plan;
     - `items`, of a store of items only: for each that would go its `id`, `action`, `rule`,
       `reason`, `bytes` and `evidence` (the numbers that it was decided on);
+    - `spared`, of notes and sessions only: the same for each that a rule or a ceiling would have
+      taken, and something else kept;
     - `times`, of a table only: how its times are written;
     - `parts`, of a table only: for each rule its `rule`, `type` (null: all that no other speaks
       of), `cutoff`, `count`, and of the oldest and the newest row that goes the keys (`first`,
       `last`, a list of a value for each column) and the instants (`oldest`, `newest`).
     """
     survey = plan.survey
-    items = [
-        {name: getattr(said, name) for name in _ITEM}
-        for said in plan.decisions
-        if said.action != "keep"
-    ]
+    items = [_item(said) for said in plan.decisions if said.action != "keep"]
     return {
         "store": plan.store,
         "kind": plan.kind,
@@ -129,7 +128,12 @@ def of_plan(plan: Plan) -> dict[str, Any]:
         "digest": plan.digest,
         **({"times": survey.times} if plan.kind == "table" else {}),
         **_of_kind(plan.kind, items, survey.parts),
+        **({"spared": list(map(_item, spared(plan)))} if plan.kind == "entities" else {}),
     }
+
+
+def _item(said: Decision) -> dict[str, Any]:
+    return {name: getattr(said, name) for name in _ITEM}
 
 
 def _of_kind(kind: str, items: object, parts: object) -> dict[str, Any]:

@@ -31,6 +31,10 @@ class Invocation:
         named: the configuration file that the command line names, if any.
         clock: tells the present instant.
         environ: the environment, which overrides what the file says.
+
+    Attributes:
+        policy: a file with the rules of stores of notes, in place of what holds else. It counts if
+            it is named before the configuration is first asked for.
     """
 
     def __init__(
@@ -44,13 +48,14 @@ class Invocation:
         self.named = named
         self.clock = clock
         self.environ = environ
+        self.policy: Path | None = None
 
     @cached_property
     def config(self) -> Config:
         """The configuration in force."""
         from keepfor import config
 
-        return config.load(self.named, self.environ)
+        return config.load(self.named, self.environ, policy=self.policy)
 
     @cached_property
     def trail(self) -> Trail:
@@ -81,6 +86,8 @@ class Invocation:
             from keepfor.config.faults import nearest
 
             raise UnknownStore(name=name, where=self.config.path, fix=nearest(name, stores))
+        if self.policy is not None and stores[name].kind != "entities":
+            raise self._of_another_kind(name, "entities")
         return stores[name]
 
     def store(self, name: str) -> LedgerStore | RunStore | TableStore | EntityStore:
@@ -116,6 +123,33 @@ class Invocation:
             return store
         raise self._of_another_kind(name, "runs")
 
+    def entities(self, name: str) -> EntityStore:
+        """A store that has to be one of notes and sessions.
+
+        Raises:
+            ConfigError: when it is of another kind.
+        """
+        from keepfor.stores.entities import EntityStore
+
+        store = self.store(name)
+        if isinstance(store, EntityStore):
+            return store
+        raise self._of_another_kind(name, "entities")
+
+    def items(self, name: str) -> RunStore | EntityStore:
+        """A store that has to hold items with an identity.
+
+        Raises:
+            ConfigError: when it holds rows.
+        """
+        from keepfor.stores.entities import EntityStore
+        from keepfor.stores.runs import RunStore
+
+        store = self.store(name)
+        if isinstance(store, RunStore | EntityStore):
+            return store
+        raise self._of_another_kind(name, "entities", "runs")
+
     def table(self, name: str) -> TableStore:
         """A store that has to be a table.
 
@@ -130,10 +164,12 @@ class Invocation:
         assert isinstance(store, TableStore)
         return store
 
-    def _of_another_kind(self, name: str, wanted: str) -> ConfigError:
-        of_it = [other for other, store in self.config.stores.items() if store.kind == wanted]
+    def _of_another_kind(self, name: str, *wanted: str) -> ConfigError:
+        stores = self.config.stores
+        of_it = [other for other, store in stores.items() if store.kind in wanted]
         fix = f"Name one that is: {', '.join(of_it)}." if of_it else "There is none here that is."
-        what = f"it is of kind {self.settings(name).kind}, and this asks for one of kind {wanted}."
+        kinds = " or ".join(wanted)
+        what = f"it is of kind {stores[name].kind}, and this asks for one of kind {kinds}."
         return ConfigError(where=name, what=what, fix=fix)
 
     def warn(self, error: KeepforError | OSError) -> None:

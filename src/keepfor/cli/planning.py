@@ -11,17 +11,18 @@ from typing import Any
 
 from keepfor import plan as plans
 from keepfor import sweep
-from keepfor.cli import codes
+from keepfor.cli import codes, entities
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer, error, of_plan
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.wording import instant, listed, number, rows, size
-from keepfor.config import policy_of
+from keepfor.config import policy_of, traps
 from keepfor.config.models import Store
 from keepfor.config.standing import in_words
 from keepfor.errors import ConfigError, KeepforError, PlanStale
-from keepfor.items import Decision, Tally, noun
+from keepfor.items import Decision, Item, Survey, Tally, noun
 from keepfor.plan import Plan
+from keepfor.policy.lint import Trap
 from keepfor.times import parse_now
 
 #: How many single items are shown to a person; a program gets all.
@@ -29,7 +30,11 @@ SHOWN = 10
 
 
 def plan(
-    run: Invocation, wanted: Sequence[str], output: Path | None = None, now: str | None = None
+    run: Invocation,
+    wanted: Sequence[str],
+    output: Path | None = None,
+    now: str | None = None,
+    policy: Path | None = None,
 ) -> Answer:
     """Show what would go.
 
@@ -37,12 +42,15 @@ def plan(
         wanted: the stores; all if none is named.
         output: where the plan is saved, if anywhere.
         now: the instant to judge ages by; None for the present.
+        policy: a file with the rules of the stores, which have to be of notes then.
 
     Returns:
         The document has `saved`, the file the plan was saved in or null, and `stores`: for each
-        store what `documents.of_plan` says, with `policy` (in words) and `error` (null). A store
-        that could not be read has `store` and `error` only.
+        store what `documents.of_plan` says, with `policy` (in words), `traps` (`rule`, `what` and
+        `fix` of what will surprise its owner) and `error` (null). A store that could not be read
+        has `store` and `error` only.
     """
+    run.policy = policy
     names = run.names(wanted)
     if output is not None:
         _check_output(output, names)
@@ -51,26 +59,33 @@ def plan(
     made: list[Plan] = []
     exit_codes = []
     for name in names:
-        plan = build(run, name, moment)
+        seen: list[Item] = []
+        plan = build(run, name, moment, seen=seen)
         if isinstance(plan, Exception):
             run.warn(plan)
             exit_codes.append(codes.of(plan))
             documents.append({"store": name, "error": error(plan)})
             continue
         made.append(plan)
-        settings = run.settings(name)
-        run.out.show(*described(plan, settings))
-        documents.append({**of_plan(plan), "policy": in_words(settings), "error": None})
+        settings, found = run.settings(name), traps(run.config, {name: seen}).get(name, [])
+        run.out.show(*described(plan, settings, found))
+        facts = {"policy": in_words(settings), "traps": found, "error": None}
+        documents.append({**of_plan(plan), **facts})
     if output is not None and made:
         plans.save(made[0], output)
         run.out.show(Line(f"Saved. To carry it out: keepfor apply {quote(str(output))}", "command"))
     saved = str(output) if output is not None and made else None
-    facts = {"saved": saved, "stores": documents}
-    return Answer(verb="plan", facts=facts, exit_code=codes.gravest(exit_codes))
+    whole = {"saved": saved, "stores": documents}
+    return Answer(verb="plan", facts=whole, exit_code=codes.gravest(exit_codes))
 
 
 def build(
-    run: Invocation, name: str, moment: datetime, *, at_once: bool = False
+    run: Invocation,
+    name: str,
+    moment: datetime,
+    *,
+    at_once: bool = False,
+    seen: list[Item] | None = None,
 ) -> Plan | KeepforError | OSError:
     """A store's plan, with a bar if it takes long; or what kept it from being made.
 
@@ -80,21 +95,34 @@ def build(
         name: the store's.
         moment: the instant to judge ages by.
         at_once: whether it is to be carried out, so that what a killed sweep left is put in order.
+        seen: takes the items of a store that holds some.
     """
     try:
         store, policy = run.store(name), policy_of(run.settings(name))
         with run.out.progress(f"Reading {name}") as progress:
             make = sweep.planned if at_once else plans.build
-            return make(store, policy, moment, name=name, progress=progress)
+            return make(store, policy, moment, name=name, progress=progress, seen=seen)
     except (KeepforError, OSError) as problem:
         return problem
 
 
-def described(plan: Plan, settings: Store) -> list[Block]:
-    """A plan for people, of a store with these settings."""
+def described(plan: Plan, settings: Store, found: Sequence[Trap] = ()) -> list[Block]:
+    """A plan for people, of a store with these settings, in which these traps were found."""
     survey, heading = plan.survey, Heading(plan.store, (plan.kind, plan.target))
     if not plan.exists:
-        return [heading, Line("  There is nothing there yet.", "faint")]
+        nothing = Line("  There is nothing there yet.", "faint")
+        told: list[Block] = [Line(), Facts(warnings(found))] if found else []
+        return [heading, nothing, *told]
+    if plan.kind == "entities":
+        facts = [
+            Fact("policy", in_words(settings)),
+            Fact("judged at", instant(plan.now)),
+            *entities.counts(plan),
+            _breaker(plan),
+            *_notes(survey),
+            *warnings(found),
+        ]
+        return [heading, entities.total(plan), Line(), Facts(facts), *entities.going(plan)]
     total = Line(f"  Nothing would go of {rows(survey.scanned, plan.kind)}.", "good")
     if survey.orphans and not settings.keeps_orphans:
         total = Line(f"  Only orphans would go: {by_table(survey.orphans)}.", "warn")
@@ -108,8 +136,17 @@ def described(plan: Plan, settings: Store) -> list[Block]:
         *counted(survey, plan.kind, ", which stay" if settings.keeps_orphans else ""),
         _breaker(plan),
     ]
-    facts += [Fact("note", note, "warn") for note in survey.notes]
+    facts += [*_notes(survey), *warnings(found)]
     return [heading, total, Line(), Facts(facts), *_parts(plan), *_going(plan)]
+
+
+def warnings(found: Sequence[Trap]) -> list[Fact]:
+    """What of the settings will surprise their owner, and what to change."""
+    return [Fact("trap", f"{trap.rule}: {trap.what} {trap.fix}", "warn") for trap in found]
+
+
+def _notes(survey: Survey) -> list[Fact]:
+    return [Fact("note", note, "warn") for note in survey.notes]
 
 
 def _parts(plan: Plan) -> list[Block]:
@@ -181,7 +218,7 @@ def counted(tally: Tally, kind: str, fate: str = "") -> list[Fact]:
         *_size(tally, kind),
     ]
     if tally.skipped or tally.failed:
-        changed = "" if kind == "runs" else ", changed since the plan"
+        changed = "" if kind in ("runs", "entities") else ", changed since the plan"
         facts += [
             Fact("skipped", f"{number(tally.skipped)}{changed}", "warn"),
             Fact("failed", number(tally.failed), "bad" if tally.failed else "plain"),

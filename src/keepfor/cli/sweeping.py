@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import signal
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,9 @@ from keepfor.cli import codes
 from keepfor.cli.documents import Answer, error, of_report
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.loglines import written
+from keepfor.config import traps
 from keepfor.errors import AlreadyRunning, ConfigError, StoreBusy
+from keepfor.history.coming import lock_of
 from keepfor.items import Report
 from keepfor.stores import files
 from keepfor.sweeper import Stopped, Sweeper
@@ -67,6 +68,11 @@ def run(
         log = stack.enter_context(written(invocation.out))
         facts = {"once": True} if once else _served(sweeper, host, port, stack)
         _say(log, "start", stores=",".join(names), **facts)
+        for name, found in traps(invocation.config).items():
+            if name in names:
+                for trap in found:
+                    message = f"{trap.what} {trap.fix}"
+                    _say(log, "trap", store=name, rule=trap.rule, message=message)
         for name, problem in busy.items():
             _say(log, "failure", store=name, error=type(problem).__name__, message=str(problem))
         told = asyncio.run(_swept(sweeper, once, log))
@@ -128,9 +134,7 @@ def _claimed(
     ours = set[Path]()
     busy = {}
     for name in names:
-        target = invocation.store(name).target
-        digest = hashlib.sha256(target.encode()).hexdigest()
-        lock = invocation.config.state_dir / f"run-{digest[:16]}.lock"
+        lock = lock_of(invocation.config.state_dir, invocation.store(name).target)
         if lock in ours:
             continue
         try:
@@ -178,5 +182,5 @@ def _code(result: Report | Exception | None) -> int:
 
 
 def _say(log: Logger, event: str, **facts: object) -> None:
-    level = "warning" if event == "failure" else "info"
+    level = "warning" if event in ("failure", "trap") else "info"
     getattr(log, level)(event, extra={"facts": {"event": event, **facts}})
