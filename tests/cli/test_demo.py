@@ -33,10 +33,10 @@ def test_each_step_is_headed_by_what_one_would_type(place: Place, temporary: Pat
         "$ keepfor log",
         "$ keepfor trace recall retry-policy",
     ]
-    assert "120 days of history in 600 rows" in ran.out
+    assert "You have 119.7 days of history in 600 rows" in ran.out
     assert "150 of 600 rows would go." in ran.out
     assert "150 of 600 rows are gone." in ran.out
-    assert "90 days of history in 450 rows" in ran.out
+    assert "You have 89.8 days of history in 450 rows" in ran.out
     assert "projects/harness/retry-policy.md" in ran.out
 
 

@@ -76,7 +76,7 @@ def test_the_sample_is_swept_to_200(place: Place, rem: Path) -> None:
     assert len(left(rem)) == 200
     assert place.run("recent", "rem", "-n", "999", "--json").json["runs"] == newest
     text = place.run("status").out
-    assert "8 days of history in 200 runs, 196.4 KiB." in text
+    assert "You have 8.3 days of history in 200 runs, 196.4 KiB." in text
     assert "last sweep  2026-07-26T00:00:00Z by apply: done, 60 deleted" in text
     assert "60 of 260" in place.run("log").out
     records = (place.folder / "state" / "trail.jsonl").read_text().splitlines()
@@ -122,7 +122,7 @@ def test_a_question_about_several_kinds_counts_each(
 def test_status_tells_how_a_directory_stands(place: Place, rem: Path) -> None:
     """Status counts runs, and the oldest is the oldest that is there, due or not."""
     text = place.run("status").out
-    assert "11 days of history in 260 runs, 255.4 KiB." in text
+    assert "You have 10.8 days of history in 260 runs, 255.4 KiB." in text
     assert "oldest      2026-07-15T04:00:00Z, 10.8 days ago" in text
     assert "newest      2026-07-25T23:00:00Z" in text
     assert "due now     60 of 260 runs" in text

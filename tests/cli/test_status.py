@@ -15,7 +15,7 @@ def test_a_person_reads_how_a_store_stands(place: Place) -> None:
     place.sample()
     ran = place.run("status")
     assert ran.code == 0
-    assert "120 days of history in 600 rows, 120.4 KiB." in ran.out
+    assert "You have 119.9 days of history in 600 rows, 120.4 KiB." in ran.out
     assert "policy      Rows older than 90d go." in ran.out
     assert "oldest      2026-03-28T02:53:09Z, 119.9 days ago" in ran.out
     assert "newest      2026-07-25T23:59:59Z" in ran.out
@@ -41,7 +41,7 @@ def test_the_last_sweep_is_named_and_by_whom(place: Place) -> None:
     place.sample()
     place.run("apply", "--yes")
     text = place.run("status").out
-    assert "90 days of history in 449 rows" in text
+    assert "You have 89.9 days of history in 449 rows" in text
     assert "last sweep  2026-07-26T00:00:00Z by apply: done, 151 deleted" in text
     assert "lag         none" in text
     assert "due now     nothing" in text

@@ -203,7 +203,7 @@ def test_status_tells_how_a_table_stands(place: Place, database: Path) -> None:
     """Status counts rows, measures the database on disk, and how much of that is reclaimable."""
     before = place.snapshot()
     text = place.run("status").out
-    assert "120 days of history in 600 rows, 240.0 KiB on disk." in text
+    assert "You have 119.8 days of history in 600 rows, 240.0 KiB on disk." in text
     assert "due now      150 of 600 rows" in text
     assert "lag          29d" in text
     assert "reclaimable  0 B" in text
@@ -501,7 +501,7 @@ def test_a_postgresql_from_plan_to_reclaim(
     ran += [place.run("plan", "--json"), place.run("config", "show", "--json")]
     assert [each.code for each in ran] == [0] * len(ran)
     assert "150 of 600 rows are gone." in ran[1].out
-    assert "90 days of history in 451 rows" in ran[2].out
+    assert "You have 89.9 days of history in 451 rows" in ran[2].out
     assert ran[3].out == "audit: in order (451 rows, none overdue).\n"
     assert "on disk" in ran[5].out
     assert server.execute("SELECT count(*) FROM audit_log").fetchone() == (451,)

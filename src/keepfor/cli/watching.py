@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
-from keepfor.cli.documents import Answer, error, of_plan
+from keepfor.cli.documents import Answer, error
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.planning import build, by_table
 from keepfor.cli.wording import instant, number, rows, size, span
-from keepfor.config import traps
+from keepfor.config import policy_of, traps
 from keepfor.config.models import Store
 from keepfor.config.standing import (
     Finding,
@@ -24,13 +24,15 @@ from keepfor.config.standing import (
     leftovers,
 )
 from keepfor.errors import KeepforError
-from keepfor.history import Window, window
+from keepfor.history.coming import NextRun, next_run, process_of
+from keepfor.history.standing import Standing, standing
+from keepfor.items import Item
 from keepfor.plan import Plan
 from keepfor.times import DAY
 from keepfor.trail import Sweep, latest
 
-if TYPE_CHECKING:
-    from keepfor.stores.sql.database import Footprint
+#: A difference between what a store holds and what it takes up that is not worth a word, in bytes.
+_LITTLE = 64 << 10
 
 
 def status(run: Invocation, wanted: Sequence[str]) -> Answer:
@@ -41,12 +43,14 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
 
     Returns:
         The document has `stores`: for each `store`, `kind`, `target`, `exists`, `policy` (in
-        words), `rows`, `bytes`, `oldest`, `newest`, `days` (of history), `lag`, `due` (how many
-        rows or items would go now), `breaker` (as in a plan), `last_sweep` (as in `log`, or null),
-        `leftovers` (`path`, `bytes` that are not in the ledger yet, `held` by a writer),
-        `orphans` (as in a plan), `reclaimable` (of a table, the bytes of its database that hold
-        nothing any more; of other kinds null), `degraded` (what makes it slower and slower, or
-        null) and `error` (null). A store that could not be read has `store` and `error` only.
+        words), `rows`, `bytes`, `oldest`, `newest`, `days` (of history), `lag`, `logical`,
+        `on_disk` and `reclaimable` (what it takes up, see `Space`), `due` (how many rows or items
+        would go now), `breaker` (as in a plan), `last_sweep` (as in `log`, or null), `next_run`
+        (see `NextRun`, or null), `leftovers` (`path`, `bytes` that are not in the ledger yet,
+        `held` by a writer), `orphans` (as in a plan; null where they were not looked for),
+        `degraded` (what makes it slower and slower, or null), `estimated` (the names of those of
+        these that are estimates), `notes` (sentences that a person should read) and `error`
+        (null). A store that could not be read has `store` and `error` only.
     """
     documents: list[dict[str, Any]] = []
     exit_codes = []
@@ -54,20 +58,21 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
     targets = {name: run.store(name).target for name in names}
     last = latest(run.trail.records(), set(targets.values()))
     for name in names:
-        found = _look(run, name)
-        if isinstance(found, Exception):
-            run.warn(found)
-            exit_codes.append(codes.of(found))
-            documents.append({"store": name, "error": error(found)})
+        stands = _look(run, name)
+        if isinstance(stands, Exception):
+            run.warn(stands)
+            exit_codes.append(codes.of(stands))
+            documents.append({"store": name, "error": error(stands)})
             continue
-        plan, free = found
+        settings, swept = run.settings(name), last.get(stands.target)
+        process = process_of(run.config.state_dir, stands.target)
         seen = _Seen(
-            plan=plan,
-            held=window(plan.survey),
-            settings=run.settings(name),
-            swept=last.get(plan.target),
+            name=name,
+            stands=stands,
+            settings=settings,
+            swept=swept,
+            coming=next_run(swept, settings.interval, stands.now, process),
             left=leftovers(run.store(name)),
-            free=free,
         )
         run.out.show(*_described(seen))
         documents.append(_document(seen))
@@ -90,17 +95,18 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
     documents: list[dict[str, Any]] = []
     lines: list[Block] = []
     exit_codes = []
-    found_traps = traps(run.config)
     for name in run.names(wanted):
         settings = run.settings(name)
-        plan = build(run, name, run.clock())
+        seen: list[Item] = []
+        plan = build(run, name, run.clock(), seen=seen)
         if isinstance(plan, Exception):
             exit_codes.append(codes.of(plan))
             documents.append({"store": name, "ok": False, "error": error(plan)})
             lines.append(Line(f"{name}: {plan}", "bad"))
             continue
         left = leftovers(run.store(name))
-        found = findings(name, settings, plan, left, found_traps.get(name, []))
+        trapped = traps(run.config, {name: seen}).get(name, [])
+        found = findings(name, settings, plan, left, trapped)
         code = codes.gravest(finding.exit_code for finding in found)
         exit_codes.append(code)
         lines += _verdict(name, plan, found)
@@ -123,96 +129,116 @@ class _Seen(msgspec.Struct, frozen=True, kw_only=True):
     """How a store was found to stand.
 
     Parameters:
-        plan: what its policy would do now.
-        held: what history it holds.
+        name: the store's.
+        stands: what history it holds, and what its policy would do now.
         settings: its settings.
         swept: its last sweep, if any is on record.
+        coming: its next one, as far as that is known.
         left: what earlier sweeps left.
-        free: what its database takes up; None where it has none, or nothing is there.
     """
 
-    plan: Plan
-    held: Window
+    name: str
+    stands: Standing
     settings: Store
     swept: Sweep | None
+    coming: NextRun | None
     left: Sequence[Leftover]
-    free: Footprint | None
 
 
-def _look(run: Invocation, name: str) -> tuple[Plan, Footprint | None] | KeepforError | OSError:
-    """A store's plan, and what its database takes up; or what kept them from being seen."""
-    plan = build(run, name, run.clock())
-    if isinstance(plan, Exception) or plan.kind != "table" or not plan.exists:
-        return plan if isinstance(plan, Exception) else (plan, None)
+def _look(run: Invocation, name: str) -> Standing | KeepforError | OSError:
+    """How a store stands; or what kept that from being seen."""
     try:
-        return plan, run.table(name).footprint()
+        store, policy = run.store(name), policy_of(run.settings(name))
+        with run.out.progress(f"Reading {name}") as progress:
+            return standing(store, policy, run.clock(), name=name, progress=progress)
     except (KeepforError, OSError) as problem:
         return problem
 
 
 def _document(seen: _Seen) -> dict[str, Any]:
-    plan, held = seen.plan, seen.held
-    planned = of_plan(plan)
+    stands = seen.stands
     return {
-        **{name: planned[name] for name in ("store", "kind", "target", "exists")},
+        "store": seen.name,
+        **{name: getattr(stands, name) for name in ("kind", "target", "exists")},
         "policy": in_words(seen.settings),
-        **{name: getattr(held, name) for name in held.__struct_fields__},
-        "due": plan.deletes,
-        "breaker": planned["breaker"],
+        **{name: getattr(stands.held, name) for name in stands.held.__struct_fields__},
+        **{name: getattr(stands.space, name) for name in stands.space.__struct_fields__},
+        "due": stands.due,
+        "breaker": {"limit": stands.limit, "share": stands.share, "tripped": stands.tripped},
         "last_sweep": seen.swept,
+        "next_run": seen.coming,
         "leftovers": seen.left,
-        "orphans": planned["orphans"],
-        "reclaimable": seen.free.reclaimable if seen.free else None,
+        "orphans": stands.orphans,
         "degraded": degraded(seen.settings),
+        "estimated": stands.estimated,
+        "notes": stands.notes,
         "error": None,
     }
 
 
 def _described(seen: _Seen) -> list[Block]:
-    plan, held = seen.plan, seen.held
-    heading = Heading(plan.store, (plan.kind, plan.target))
+    stands, held = seen.stands, seen.stands.held
+    heading = Heading(seen.name, (stands.kind, stands.target))
     facts = [
         Fact("policy", in_words(seen.settings)),
         _last(seen.swept),
+        _next(seen.coming),
         *map(_of_leftover, seen.left),
-        *_of_table(seen),
+        *_orphans(seen),
     ]
     if slow := degraded(seen.settings):
         facts.append(Fact("degraded", slow, "warn"))
-    if not plan.exists:
+    if not stands.exists:
         nothing = Line("  There is nothing there yet.", "faint")
         return [heading, nothing, Line(), Facts(facts)]
-    days = f"{held.days:.0f} {'day' if round(held.days) == 1 else 'days'}"
-    takes = f"{size(held.bytes)}{' on disk' if plan.kind == 'table' else ''}"
-    history = Line(f"  {days} of history in {rows(held.rows, plan.kind)}, {takes}.", "strong")
     facts[1:1] = [
-        Fact("oldest", f"{instant(held.oldest)}{_age(plan, held)}"),
+        Fact("oldest", f"{instant(held.oldest)}{_age(stands)}"),
         Fact("newest", instant(held.newest)),
-        Fact("due now", _due(plan), "bad" if plan.trips_breaker else "plain"),
+        *_space(stands),
+        Fact("due now", _due(stands), "bad" if stands.tripped else "plain"),
         Fact("lag", span(held.lag), "warn") if held.lag else Fact("lag", "none", "good"),
     ]
-    return [heading, history, Line(), Facts(facts)]
+    facts += [Fact("note", note) for note in stands.notes]
+    return [heading, _history(stands), Line(), Facts(facts)]
 
 
-def _of_table(seen: _Seen) -> list[Fact]:
-    facts = []
-    if orphans := seen.plan.survey.orphans:
-        fate = "which stay" if seen.settings.keeps_orphans else "which the next sweep deletes"
-        facts.append(Fact("orphans", f"{by_table(orphans)}, {fate}", "warn"))
-    if seen.free:
-        facts.append(Fact("reclaimable", size(seen.free.reclaimable)))
-    return facts
+def _history(stands: Standing) -> Line:
+    held = stands.held
+    about = "about " if "rows" in stands.estimated else ""
+    takes = f"{size(held.bytes)}{' on disk' if stands.kind == 'table' else ''}"
+    holds = f"{about}{rows(held.rows, stands.kind)}, {takes}"
+    return Line(f"  You have {held.days:.1f} days of history in {holds}.", "strong")
 
 
-def _age(plan: Plan, held: Window) -> str:
-    return f", {(plan.now - held.oldest) / DAY:.1f} days ago" if held.oldest else ""
+def _space(stands: Standing) -> list[Fact]:
+    """What it takes up, where that is not what it holds."""
+    space = stands.space
+    if space.reclaimable is not None:
+        return [Fact("reclaimable", size(space.reclaimable))]
+    if abs(space.on_disk - space.logical) <= max(space.logical // 10, _LITTLE):
+        return []
+    about = "about " if "on_disk" in stands.estimated else ""
+    return [Fact("on disk", f"{about}{size(space.on_disk)}")]
 
 
-def _due(plan: Plan) -> str:
-    if not plan.deletes:
+def _orphans(seen: _Seen) -> list[Fact]:
+    if not seen.stands.orphans:
+        return []
+    fate = "which stay" if seen.settings.keeps_orphans else "which the next sweep deletes"
+    return [Fact("orphans", f"{by_table(seen.stands.orphans)}, {fate}", "warn")]
+
+
+def _age(stands: Standing) -> str:
+    oldest = stands.held.oldest
+    return f", {(stands.now - oldest) / DAY:.1f} days ago" if oldest else ""
+
+
+def _due(stands: Standing) -> str:
+    if not stands.due:
         return "nothing"
-    held_back = ", held back by the breaker" if plan.trips_breaker else ""
-    return f"{number(plan.deletes)} of {rows(plan.survey.scanned, plan.kind)}{held_back}"
+    about = "about " if "due" in stands.estimated else ""
+    held_back = ", held back by the breaker" if stands.tripped else ""
+    return f"{about}{number(stands.due)} of {rows(stands.held.rows, stands.kind)}{held_back}"
 
 
 def _last(swept: Sweep | None) -> Fact:
@@ -222,6 +248,15 @@ def _last(swept: Sweep | None) -> Fact:
     deleted = f", {number(swept.applied)} deleted" if swept.applied else ""
     said = f"{swept.at[:19]}Z by {swept.started_by}: {swept.outcome}{deleted}"
     return Fact("last sweep", said, tone)
+
+
+def _next(coming: NextRun | None) -> Fact:
+    if coming is None:
+        return Fact("next run", "none is known; `keepfor run`, or cron, would see to it")
+    if coming.by == "write site":
+        return Fact("next run", "with an append, when something is due")
+    who = f" by process {coming.process}" if coming.process else ""
+    return Fact("next run", f"in the background{who}, {instant(coming.latest)} at the latest")
 
 
 def _of_leftover(old: Leftover) -> Fact:
