@@ -76,7 +76,8 @@ def lay_out(copy: Path) -> None:
     ignore = shutil.ignore_patterns("__pycache__", "test_properties.py")
     shutil.copytree(ROOT / "src" / "keepfor", copy / "src" / "keepfor", ignore=ignore)
     shutil.copytree(ROOT / "tests" / "policy", copy / "tests" / "policy", ignore=ignore)
-    shutil.copy(ROOT / "tests" / "conftest.py", copy / "tests")
+    for name in ("conftest.py", "postgres.py"):  # The one loads the other.
+        shutil.copy(ROOT / "tests" / name, copy / "tests")
     (copy / "pyproject.toml").write_text(SETTINGS, encoding="utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ from keepfor.counting import counted
 from keepfor.items import Decision, Item
 from keepfor.policy.decide import decide
 from keepfor.policy.explain import explain
+from keepfor.policy.globs import covers, matches
 from keepfor.policy.limits import shortfalls
 from keepfor.policy.lint import lint
 from keepfor.policy.rules import Policy, Rule, terms
@@ -104,6 +106,7 @@ def policies(draw: st.DrawFn, ceilings: bool = True) -> Policy:
     )
 
 
+PATTERNS = st.text("ab/*?", max_size=8)
 VETOES = st.dictionaries(st.sampled_from(NAMES), st.just("on hold"), max_size=4)
 
 
@@ -460,3 +463,17 @@ def test_the_counts_are_those_of_the_decisions(
     assert found.due == min(known(gone), default=None)
     left = [thing for thing, said in pairs if said.rule is None]
     assert found.fresh == min(known(left), default=None)
+
+
+@given(PATTERNS, st.text("ab/", max_size=8))
+def test_a_pattern_means_what_the_expression_means(pattern: str, text: str) -> None:
+    """Whatever the pattern, it matches what the regular expression for it does."""
+    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    assert matches(pattern, text) is bool(re.fullmatch(expression, text, re.DOTALL))
+
+
+@given(PATTERNS, st.none() | PATTERNS, st.text("ab/", max_size=8))
+def test_what_covers_leaves_nothing(pattern: str, other: str | None, text: str) -> None:
+    """Where one pattern covers another, it matches all that the other does."""
+    if covers(pattern, other) and (other is None or matches(other, text)):
+        assert matches(pattern, text)
