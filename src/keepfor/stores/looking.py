@@ -75,9 +75,9 @@ class Look:
 
     def _all(self, root: int, progress: Progress | None) -> list[Item]:
         self._log.refresh()
-        if self._log.unreadable:
-            lines = f"{self._log.unreadable} line{'s' if self._log.unreadable > 1 else ''}"
-            self.remarks.append(f"{self._log.name}: {lines} cannot be read and were passed over")
+        if count := self._log.unreadable:
+            lines = "1 line that" if count == 1 else f"{count} lines that"
+            self.remarks.append(f"{self._log.name}: passed over {lines} nobody can read")
         for path, folder in self._scope.folders(root, self._failed):
             if path == self._scope.sessions:
                 self._take_sessions(folder)

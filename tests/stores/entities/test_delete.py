@@ -1,0 +1,241 @@
+"""A delete takes what the plan saw and nothing else; a kill leaves a store whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keepfor.items import Decision, Item
+from keepfor.stores import flagging
+from keepfor.stores.entities import EntityStore, entities_at
+from keepfor.stores.exchange import exchange
+from tests import killing
+from tests.entities import OLD, done, note, scanned, session, to
+from tests.stores.nobody import as_nobody, common_ground
+
+LINK = "---\ntype: guideline\ntrajectory: s.json\n---\n"
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def cascade(store: EntityStore) -> list[Decision]:
+    """A session that goes, and the note that was made from it."""
+    items = scanned(store)
+    derived = {"reason": "cascade:s.json", "from": "trajectories/s.json"}
+    return [
+        to("delete", items["a"], **derived),
+        to("delete", items["trajectories/s.json"]),
+    ]
+
+
+def test_what_the_plan_saw_goes_and_folders_stay(tmp_path: Path) -> None:
+    """The file is gone, its neighbours and the emptied folder are there."""
+    note(tmp_path, "f/a")
+    note(tmp_path, "g/b")
+    store = entities_at(tmp_path)
+    assert done(store, to("delete", scanned(store)["f/a"]))["f/a"].result == "applied"
+    assert list(scanned(store)) == ["g/b"]
+    assert os.listdir(tmp_path / "entities/f") == []
+
+
+def test_another_name_of_a_note_is_told(tmp_path: Path) -> None:
+    """A hard link elsewhere still holds the content, and the result says so."""
+    os.link(note(tmp_path, "a"), tmp_path / "backup")
+    store = entities_at(tmp_path)
+    said = done(store, to("delete", scanned(store)["a"]))["a"]
+    assert said.result == "applied"
+    assert said.why == "1 other name of the file still hold its content"
+
+
+def test_a_session_goes_before_what_was_made_from_it(tmp_path: Path) -> None:
+    """Both go, and were there a kill between them, the note would stay."""
+    session(tmp_path, "s.json")
+    note(tmp_path, "a", LINK)
+    store = entities_at(tmp_path)
+    outcomes = list(store.apply(cascade(store)))
+    assert [said.id for said in outcomes] == ["trajectories/s.json", "a"]
+    assert {said.result for said in outcomes} == {"applied"}
+    assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize("drift", [True, False])
+def test_a_note_stays_where_its_session_stays(tmp_path: Path, drift: bool) -> None:
+    """A session that goes on, or is not to be deleted after all, takes nothing along."""
+    path = session(tmp_path, "s.json")
+    note(tmp_path, "a", LINK)
+    store = entities_at(tmp_path)
+    decisions = cascade(store)
+    if drift:
+        path.write_text("it goes on\n")
+    outcomes = done(store, *decisions[: 2 if drift else 1])
+    assert outcomes["a"].result == "skipped"
+    assert outcomes["a"].why == "the session that it was made from was not deleted"
+    assert (tmp_path / "entities/a.md").exists()
+
+
+def test_a_store_that_is_gone_skips_everything(tmp_path: Path) -> None:
+    """A root that somebody removed is no failure."""
+    note(tmp_path / "store", "a")
+    store = entities_at(tmp_path / "store")
+    item = scanned(store)["a"]
+    (tmp_path / "store").rename(tmp_path / "moved")
+    said = done(store, to("delete", item))["a"]
+    assert (said.result, said.why) == ("skipped", "it is gone already")
+
+
+@pytest.mark.parametrize("id_", ["../precious", "f/../../precious", "/etc/x", "f//a", "."])
+def test_an_id_leads_nowhere_else(tmp_path: Path, id_: str) -> None:
+    """No id reaches anything outside the notes, whatever a plan may say."""
+    precious = tmp_path / "store/precious.md"
+    note(tmp_path / "store", "f/a")
+    precious.write_text("text\n")
+    store = entities_at(tmp_path / "store")
+    (item,) = scanned(store).values()
+    status = precious.stat()
+    seen = f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}@"
+    for action in ("delete", "flag"):
+        said = Decision(id=id_, action=action, rule="r", reason="age", fingerprint=seen)
+        (outcome,) = store.apply([said])
+        assert outcome.result == "skipped"
+    assert precious.read_text() == "text\n"
+    assert list(scanned(store)) == [item.id]
+
+
+def test_a_folder_that_may_not_be_written_to_fails() -> None:
+    """The system's reason is told, and the file is there."""
+    with common_ground() as ground:
+        path = note(ground, "f/a")
+        path.parent.chmod(0o555)
+
+        def check() -> None:
+            store = entities_at(ground)
+            said = done(store, to("delete", scanned(store)["f/a"]))["f/a"]
+            assert (said.result, said.why) == ("failed", "Permission denied")
+
+        as_nobody(check)
+        assert path.exists()
+        path.parent.chmod(0o777)
+
+
+# --- killed -------------------------------------------------------------------------------
+
+
+def deletes(store: EntityStore) -> None:
+    with store.locked():
+        done(store, to("delete", scanned(store)["f/a"]))
+
+
+def flags(store: EntityStore) -> None:
+    with store.locked():
+        done(store, to("flag", scanned(store)["f/a"]))
+
+
+@pytest.fixture
+def every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a kill come after an exchange, a write or a sync as well."""
+
+    def late(*names: Any) -> None:
+        # Looked up anew each time, so that what counts the steps is found.
+        vars(os)["exchange"](*names)
+
+    monkeypatch.setattr(os, "exchange", exchange, raising=False)
+    monkeypatch.setattr(flagging, "exchange", late)
+    more = ("exchange", "write", "fsync", "utime", "fchmod", "pread")
+    monkeypatch.setattr(killing, "STEPS", (*killing.STEPS, *more))
+
+
+@pytest.mark.usefixtures("every_step")
+@pytest.mark.parametrize("act", [deletes, flags])
+@pytest.mark.parametrize("name", ["f/a", "f/" + "a" * 252])
+def test_killed_at_any_step_a_store_is_as_before_or_as_after(
+    tmp_path: Path, act: Callable[[EntityStore], None], name: str
+) -> None:
+    """The next sweep clears away what was left; the note is there with or without its flag."""
+    before = b"---\ntype: guideline\n---\n\nbody\n"
+
+    def work(store: EntityStore) -> None:
+        with store.locked():
+            action = "delete" if act is deletes else "flag"
+            done(store, to(action, scanned(store)[name]))
+
+    ends = set()
+    for steps in range(1, 200):
+        root = tmp_path / str(steps)
+        path = note(root, name, before, OLD)
+        note(root, "f/z", "another\n")
+        store = entities_at(root)
+        if not killing.killed_after(steps, partial(work, store)):
+            break
+        left = store.leftovers()
+        with store.locked():
+            pass
+        assert store.leftovers() == []
+        assert sorted(os.listdir(root)) == ["entities"]
+        found = files(root)
+        assert found.pop("entities/f/z.md") == b"another\n"
+        if act is deletes:
+            assert found in ({}, {f"entities/{name}.md": before})
+        else:
+            lines = path.read_bytes().splitlines(keepends=True)
+            assert b"".join(line for line in lines if b"retention_" not in line) == before
+            assert len(lines) in (5, 8)
+            assert list(found) == [f"entities/{name}.md"]
+            assert path.stat().st_mtime == OLD.timestamp()
+        ends.add((bool(left), path.exists() and b"retention_" in path.read_bytes()))
+    else:
+        pytest.fail("it never came to an end")
+    assert {left for left, _ in ends} == {True, False}
+    assert {flagged for _, flagged in ends} == ({True, False} if act is flags else {False})
+
+
+@pytest.mark.usefixtures("every_step")
+def test_killed_over_an_edit_that_slipped_in_the_edit_is_found_again(tmp_path: Path) -> None:
+    """What an editor saved right before the exchange has the note's name after the next sweep."""
+    for steps in range(1, 200):
+        root = tmp_path / str(steps)
+        path = note(root, "f/a", "text\n")
+        store = entities_at(root)
+        item = scanned(store)["f/a"]
+
+        def work(store: EntityStore = store, path: Path = path, item: Item = item) -> None:
+            def late(*names: Any) -> None:
+                if path.read_text() == "text\n":
+                    path.write_text("edited\n")
+                vars(os)["exchange"](*names)
+
+            vars(flagging)["exchange"] = late
+            done(store, to("flag", item))
+
+        killed = killing.killed_after(steps, work)
+        with store.locked():
+            pass
+        assert store.leftovers() == []
+        assert path.read_text() in (("text\n", "edited\n") if killed else ("edited\n",))
+        assert os.listdir(path.parent) == ["a.md"]
+        if not killed:
+            return
+    pytest.fail("it never came to an end")
+
+
+def test_leftovers_are_told_and_readers_leave_them(tmp_path: Path) -> None:
+    """What a killed sweep left is named by its path, is no item, and is not touched by a look."""
+    note(tmp_path, "f/a")
+    left = [
+        *("entities/.keepfor-draft.0123456789ab", "entities/f/.b.md.keepfor-aside.0123456789ab"),
+        *("entities/f/.keepfor-flag.0123456789ab.7", "trajectories/.c.keepfor-aside.0123456789ab"),
+    ]
+    (tmp_path / "trajectories").mkdir()
+    for path in left:
+        (tmp_path / path).write_text("x")
+    store = entities_at(tmp_path)
+    assert list(scanned(store)) == ["f/a"]
+    assert store.leftovers() == [str(tmp_path / path) for path in left]
