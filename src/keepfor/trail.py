@@ -142,6 +142,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         outcome: what came of it; `unfinished` has an intent and no outcome, because it was killed
             or is at work still.
         applied, kept, skipped, failed: the counts, 0 where it is unfinished.
+        flagged: how many of those applied were flagged, and are there still.
         cutoff: rows strictly older were expired.
         started_by: `apply`, `background` or `write site`.
         duration: in seconds; None where it is unfinished.
@@ -159,6 +160,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     kept: int
     skipped: int
     failed: int
+    flagged: int = 0
     cutoff: str | None
     started_by: str
     duration: float | None
@@ -207,6 +209,7 @@ def _sweep(record: dict[str, Any]) -> Sweep:
         kept=_count(record, "kept"),
         skipped=_count(record, "skipped"),
         failed=_count(record, "failed"),
+        flagged=_flagged(record.get("items")),
         cutoff=_text(record, "cutoff"),
         started_by=str(record.get("started_by")),
         duration=_seconds(record.get("duration")),
@@ -224,6 +227,13 @@ def _came_of(record: dict[str, Any]) -> Ending:
     if _count(record, "skipped") or _count(record, "failed"):
         return "partly done"
     return "done" if _count(record, "applied") or record.get("orphans") else "nothing to do"
+
+
+def _flagged(items: object) -> int:
+    if not isinstance(items, list):
+        return 0
+    done = (item for item in items if isinstance(item, dict) and item.get("result") == "applied")
+    return sum(item.get("action") == "flag" for item in done)
 
 
 def _seconds(value: object) -> float | None:

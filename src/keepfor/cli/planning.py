@@ -207,10 +207,18 @@ def counted(tally: Tally, kind: str, fate: str = "") -> list[Fact]:
         fate: what becomes of the orphans, where that is not what becomes of the rows.
     """
     unreadable = [Fact("unreadable", number(tally.unreadable))] if kind == "ledger" else []
+    # Of notes and sessions, each that is done tells why.
+    reasons = (
+        []
+        if kind == "entities"
+        else [
+            Fact("expired", number(tally.expired)),
+            *unreadable,
+            Fact("over ceiling", number(tally.over_ceiling)),
+        ]
+    )
     facts = [
-        Fact("expired", number(tally.expired)),
-        *unreadable,
-        Fact("over ceiling", number(tally.over_ceiling)),
+        *reasons,
         *([Fact("with them", by_table(tally.dependents))] if tally.dependents else []),
         *([Fact("orphans", f"{by_table(tally.orphans)}{fate}")] if tally.orphans else []),
         Fact("kept", _kept(tally)),

@@ -62,6 +62,11 @@ def _described(shown: Sequence[Sweep]) -> list[Block]:
             for sweep in shown
         ],
     )
+    if any(sweep.flagged for sweep in shown):
+        # Of most stores nothing is ever flagged.
+        table.headings.insert(4, "#flagged")
+        for row, sweep in zip(table.rows, shown, strict=True):
+            row.insert(4, number(sweep.flagged))
     errors = [
         Line(f"{_minute(sweep.at)}  {sweep.store}: {sweep.error}", "bad")
         for sweep in shown
@@ -76,4 +81,4 @@ def _minute(at: str) -> str:
 
 def _deleted(sweep: Sweep) -> str:
     total = sweep.applied + sweep.kept + sweep.skipped + sweep.failed
-    return f"{number(sweep.applied)} of {number(total)}" if total else "-"
+    return f"{number(sweep.applied - sweep.flagged)} of {number(total)}" if total else "-"

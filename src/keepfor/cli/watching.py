@@ -245,8 +245,10 @@ def _last(swept: Sweep | None) -> Fact:
     if swept is None:
         return Fact("last sweep", "none on record")
     tone: Any = "plain" if swept.outcome in ("done", "nothing to do") else "warn"
-    deleted = f", {number(swept.applied)} deleted" if swept.applied else ""
-    said = f"{swept.at[:19]}Z by {swept.started_by}: {swept.outcome}{deleted}"
+    gone = swept.applied - swept.flagged
+    deleted = f", {number(gone)} deleted" if gone else ""
+    flagged = f", {number(swept.flagged)} flagged" if swept.flagged else ""
+    said = f"{swept.at[:19]}Z by {swept.started_by}: {swept.outcome}{deleted}{flagged}"
     return Fact("last sweep", said, tone)
 
 
