@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 #: Where each public name lives; it is imported when it is first asked for, so that a program
 #: that only appends pays for nothing else.
 _HOMES = {
+    "Entities": "keepfor.writers.entities",
     "Ledger": "keepfor.writers.ledger",
     "RecallLedger": "keepfor.writers.recall",
     "RunDirectory": "keepfor.writers.runs",
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from keepfor.stores.table import Dependent, Record
     from keepfor.sweeper import Sweeper
     from keepfor.trail import Trail
+    from keepfor.writers.entities import Entities
     from keepfor.writers.ledger import Ledger
     from keepfor.writers.recall import RecallLedger
     from keepfor.writers.runs import RunDirectory
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dependent",
+    "Entities",
     "KeepforError",
     "Ledger",
     "RecallLedger",
