@@ -334,6 +334,7 @@ def test_what_an_item_that_stays_names_is_spared() -> None:
         bytes=5,
     )
     assert [one.action for one in said] == ["keep", "delete", "keep", "keep"]
+    assert decide(Policy(rules=(OLD_NOTES,)), items[::-1], NOW) == said[::-1]
 
 
 def test_what_goes_spares_nothing() -> None:
@@ -450,6 +451,19 @@ def test_a_note_whose_session_is_spared_later_is_not_called_cited() -> None:
         session("t", cites=("s",)),
         item("n", YOUNG, derived_from="s"),
         item("z", YOUNG, cites=("n", "t")),
+    ]
+    said = outcome(Policy(rules=(CITED_SESSIONS,)), *items)
+    assert said["s"] == said["t"] == ("keep", "sessions", "cited")
+    assert said["n"] == ("keep", None, "none")
+
+
+def test_a_note_whose_session_is_spared_first_is_not_called_cited() -> None:
+    """What comes back with its session needs no citation, though one comes to light after it."""
+    items = [
+        session("s"),
+        session("t", cites=("n",)),
+        item("n", YOUNG, derived_from="s"),
+        item("z", YOUNG, cites=("s", "t")),
     ]
     said = outcome(Policy(rules=(CITED_SESSIONS,)), *items)
     assert said["s"] == said["t"] == ("keep", "sessions", "cited")

@@ -109,9 +109,23 @@ def test_what_is_flagged_now_is_deleted_a_fortnight_later() -> None:
     )
 
 
+def test_a_rule_that_becomes_due_and_changes_nothing_is_passed_over() -> None:
+    """Below the rule that flagged a note another one comes due, and takes nothing of it.
+
+    The note's session is held, so that nothing takes the note along.
+    """
+    rules = (*EVOLVE.rules, flag("later", max_age=days(160)))
+    thing = item("a", "2026-03-01", "2026-07-01", derived_from="s")
+    source = item("s", "2025-01-01", type="session")
+    found = next_of(Policy(rules=rules), thing, source, vetoes={"s": "on hold"})
+    assert found == ("2026-12-28", "delete", "unused", "unused")
+
+
 def test_what_goes_now_has_nothing_to_come() -> None:
     """A deleted item has no next."""
     assert next_of(EVOLVE, item("a", "2025-01-01", "2025-01-01")) is None
+    late = Policy(rules=(delete("late", max_age=days(365)), delete("old", max_age=days(90))))
+    assert next_of(late, item("a", "2026-03-01")) is None
 
 
 def test_a_sparing_is_told_as_what_comes_next() -> None:
@@ -152,6 +166,8 @@ def test_what_is_out_of_reach_has_nothing_to_come() -> None:
     assert explain(plain, [thing], NOW, "a", {"a": "on hold"}).decision.reason == "veto"
     assert next_of(plain, item("a")) is None
     assert next_of(plain, item("a", "9999-12-31")) is None
+    # 90 days before the last instant that there is: 29 days of October, 30, and 31.
+    assert next_of(plain, item("a", "9999-10-02T23:59:59.999999")) is None
     assert next_of(plain, thing) == ("2026-09-29", "delete", "old", "age")
 
 

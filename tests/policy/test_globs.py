@@ -33,6 +33,8 @@ from keepfor.policy.globs import covers, matches, unclear
         ("", "", True),
         ("", "a", False),
         ("a?", "a", False),
+        ("*ab", "ab", True),
+        ("aX", "a", False),
     ],
 )
 def test_a_pattern_matches_whole_ids(pattern: str, text: str, matched: bool) -> None:
@@ -71,4 +73,4 @@ def test_a_pattern_that_is_unclear_is_told() -> None:
     """An empty one, what is no text, and brackets, which mean nothing here."""
     assert unclear("") == unclear(None) == unclear(3) == "it is no text"
     assert unclear("a[b]") == "brackets have no meaning here"
-    assert unclear("note/*") is None
+    assert unclear("note/*") is unclear("X?") is None

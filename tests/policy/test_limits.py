@@ -53,6 +53,15 @@ def test_a_shortfall_says_by_how_much_and_why() -> None:
     ]
 
 
+def test_a_ceiling_on_bytes_answers_without_one_on_the_count() -> None:
+    """Each of the two ceilings is held to where it stands alone."""
+    items = [item("a", bytes=5), item("b", bytes=6)]
+    policy = Policy(max_bytes=10)
+    assert shortfalls(policy, items, decide(policy, items, NOW)) == [
+        Shortfall(ceiling="max_bytes", over=1, remains=11, because={"unknown": 2})
+    ]
+
+
 def test_one_ceiling_may_be_met_and_the_other_not() -> None:
     """Each ceiling answers for itself."""
     policy = Policy(keep_last=1, max_count=1, max_bytes=5)

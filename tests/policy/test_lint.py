@@ -131,7 +131,7 @@ def test_a_delete_that_waits_for_a_flag_that_no_rule_sets_is_a_trap() -> None:
 def test_a_log_that_forgets_before_a_rule_looks_is_a_trap(kept: timedelta) -> None:
     """Where accesses are forgotten as soon as they count, every item passes for never recalled."""
     rule = delete("unused", max_unused=D90)
-    assert lint(Policy(rules=(rule, flag("f", max_age=D90))), log_keep_for=kept) == [
+    assert lint(Policy(rules=(flag("f", type="x", max_age=D90), rule)), log_keep_for=kept) == [
         Trap(
             rule="unused",
             what=f"the log of accesses is kept for {kept.days}d, so that by 90d without a recall "
@@ -147,6 +147,25 @@ def test_a_log_that_is_kept_for_longer_is_no_trap() -> None:
     assert lint(Policy(rules=rules), log_keep_for=D180) == []
     assert lint(Policy(rules=rules), log_keep_for=None) == []
     assert lint(Policy(rules=keep_for(D90)), log_keep_for=D30) == []
+
+
+def test_a_pin_below_a_pin_is_a_trap() -> None:
+    """What is pinned already cannot be pinned again, and only a wider pin leaves nothing."""
+    wide, narrow = keep("wide", type="a"), keep("narrow", type="a", match_id="x*")
+    later = delete("later", type="a", max_age=D90)
+    assert lint(Policy(rules=(wide, narrow, later))) == [
+        Trap(
+            rule="narrow",
+            what="it can never fire: all that it matches has matched 'wide' before.",
+            fix="Leave it out.",
+        ),
+        Trap(
+            rule="later",
+            what="it can never fire: all that it matches has matched 'wide' before.",
+            fix="Put it above 'wide', or leave it out.",
+        ),
+    ]
+    assert lint(Policy(rules=(narrow, wide))) == []
 
 
 def test_old_before_unused_leaves_next_to_nothing() -> None:
@@ -224,6 +243,8 @@ def test_a_ceiling_over_a_pin_for_all_is_a_trap() -> None:
     )
     assert said(keep("pin", type="a", max_age=D90), max_count=10) == {}
     assert said(keep("pin", match_id="a"), max_count=10) == {}
+    all_of_it = said(keep("pin"), max_count=10)
+    assert all_of_it == {"max_count": "'pin' pins everything, so it takes the others instead."}
     assert said(flag("f", max_age=D90), max_count=10) == {}
     assert said(pin) == {}
 

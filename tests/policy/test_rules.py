@@ -12,7 +12,7 @@ import pytest
 from keepfor.errors import BadPolicy
 from keepfor.items import Cut, Item, Terms
 from keepfor.policy.decide import decide
-from keepfor.policy.rules import Policy, Rule, keep_for, terms
+from keepfor.policy.rules import Policy, Rule, keep_for, keep_type, terms
 from keepfor.policy.verdicts import due, speaks_of, verdict
 from keepfor.times import Known, Unknown
 from tests.policy.build import NOW, at, days, delete, flag, item, keep
@@ -205,13 +205,13 @@ def test_a_pin_may_be_of_one_id() -> None:
     [
         # 14 days before it is 2026-07-12.
         (
-            {"flagged_by": "x", "flagged_at": Known(at("2026-07-11T12:00:00"), "flag")},
+            {"flagged_by": "x", "flagged_at": Known(at("2026-07-11T11:00:00"), "flag")},
             "yes",
             "age",
             {
                 "after_flagged": "14d",
-                "flagged_days": 14.5,
-                "flagged_at": "2026-07-11T12:00:00+00:00",
+                "flagged_days": 14.542,  # and 13 hours, to the third digit
+                "flagged_at": "2026-07-11T11:00:00+00:00",
             },
         ),
         (
@@ -594,6 +594,11 @@ def test_keep_for_is_short_for_one_rule() -> None:
             ),
             Terms(now=NOW, rule="b", cutoff=at("2026-06-26"), keep_last=7),
         ),
+        # Of two that are as short, the first.
+        (
+            Policy(rules=(delete("a", max_age=days(30)), delete("b", max_age=days(30)))),
+            Terms(now=NOW, rule="a", cutoff=at("2026-06-26")),
+        ),
         (Policy(max_bytes=1000), Terms(now=NOW, ceiling=1000, target=800)),
         (Policy(max_count=10), Terms(now=NOW, max_count=10)),
         # A type that has a rule of its own goes by the rules that speak of it, down to its pin.
@@ -673,6 +678,24 @@ def test_rows_are_not_counted() -> None:
     assert str(refusal.value) == (
         "The policy cannot be kept: a store of this kind cannot be held to `max_count`. "
         "Write `max_bytes` or `keep_for`."
+    )
+
+
+def test_rows_may_be_counted_and_not_weighed() -> None:
+    """The refusal of a ceiling names the one that such a store can be held to."""
+    with pytest.raises(BadPolicy) as refusal:
+        terms(Policy(max_bytes=10), NOW, ("max_count",))
+    assert str(refusal.value).endswith("Write `max_count` or `keep_for`.")
+
+
+def test_a_type_may_have_a_time_of_its_own() -> None:
+    """A type's own time is a delete and a pin below it, so that no later rule shortens it."""
+    assert keep_type("denials", "denied", days(365)) == (
+        Rule(name="denials", type="denied", max_age=days(365), action="delete"),
+        Rule(name="denials (younger)", type="denied", action="keep"),
+    )
+    assert keep_type("consents", "consent", None) == (
+        Rule(name="consents", type="consent", action="keep"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -38,8 +38,8 @@ def spare_the_cited(
     }
     staying = [index for index, said in enumerate(decisions) if said.action != "delete"]
     taken = _taken_along(decisions)
-    while doomed and staying:
-        cited = _cited((items[index] for index in staying), doomed)
+    while staying:
+        cited = _cited([items[index] for index in staying], doomed)
         staying = []
         for id_, evidence in cited.items():
             index = doomed.pop(id_)
@@ -50,23 +50,20 @@ def spare_the_cited(
             for index in taken.get(id_, ()):
                 if decisions[index].action == "delete":
                     staying.append(index)
-                    doomed.pop(items[index].id, None)
+                    del doomed[items[index].id]
                 decisions[index] = before_cascades[index]
 
 
-def _cited(staying: Iterable[Item], doomed: dict[str, int]) -> dict[str, Evidence]:
+def _cited(staying: Sequence[Item], doomed: dict[str, int]) -> dict[str, Evidence]:
     """Which of the doomed are cited by what stays, and by which: of several, by the least id."""
     by: dict[str, str] = {}
-    blind = ""
     for item in staying:
-        if item.cites is None:
-            blind = min(blind or item.id, item.id)
         for id_ in item.cites or ():
             if id_ in doomed:
                 by[id_] = min(by.get(id_, item.id), item.id)
     cited: dict[str, Evidence] = {id_: {"by": name} for id_, name in by.items()}
-    if blind:
-        unread: Evidence = {"by": blind, "why": "what it cites cannot be told"}
+    if blind := [item.id for item in staying if item.cites is None]:
+        unread: Evidence = {"by": min(blind), "why": "what it cites cannot be told"}
         cited = dict.fromkeys(doomed, unread) | cited
     return cited
 

