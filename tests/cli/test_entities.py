@@ -372,6 +372,13 @@ def test_traps_are_told_before_anything_is_done(
     assert checked.code == 2
     assert "notes: unused: it fires at most on items that were changed after" in checked.out
     assert "notes: typo: no item is of type 'guidline'." in checked.out
+    problems = {
+        each["what"].partition(":")[0]: each
+        for each in place.run("check", "--json").store["findings"]
+    }
+    assert (problems["unused"]["problem"], problems["unused"]["exit_code"]) == ("trap", 2)
+    # That no item is of a type may come with time, or by a sweep, and fails no monitor.
+    assert (problems["typo"]["problem"], problems["typo"]["exit_code"]) == ("idle", 0)
     planned = place.run("plan")
     assert "  trap         typo: no item is of type 'guidline'." in planned.out
     assert [trap["rule"] for trap in place.run("plan", "--json").store["traps"]] == [

@@ -88,8 +88,8 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
 
     Returns:
         The document has `stores`: for each `store`, `ok`, `lag`, `grace`, `findings` (the gravest
-        first: `problem`, which is `trap`, `lag`, `breaker`, `leftover`, `held`, `missing`, `note`,
-        `orphans` or `unbounded`; the `exit_code` that it accounts for, `what` and `fix`) and
+        first: `problem`, which is `trap`, `lag`, `breaker`, `leftover`, `held`, `idle`, `missing`,
+        `note`, `orphans` or `unbounded`; the `exit_code` that it accounts for, `what` and `fix`) and
         `error` (null). A store that could not be read has `store`, `ok` and `error` only.
     """
     documents: list[dict[str, Any]] = []
@@ -105,8 +105,13 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
             lines.append(Line(f"{name}: {plan}", "bad"))
             continue
         left = leftovers(run.store(name))
-        trapped = traps(run.config, {name: seen}).get(name, [])
-        found = findings(name, settings, plan, left, trapped)
+        standing_traps = traps(run.config).get(name, [])
+        idle = [
+            trap
+            for trap in traps(run.config, {name: seen}).get(name, [])
+            if trap not in standing_traps
+        ]
+        found = findings(name, settings, plan, left, standing_traps, idle)
         code = codes.gravest(finding.exit_code for finding in found)
         exit_codes.append(code)
         lines += _verdict(name, plan, found)

@@ -44,15 +44,24 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Something about a store that a person should see to.
 
     Parameters:
-        problem: what kind it is; `keepfor check` fails for none of `held`, `missing`, `note`,
-            `orphans` and `unbounded`.
+        problem: what kind it is; `keepfor check` fails for none of `held`, `idle`, `missing`,
+            `note`, `orphans` and `unbounded`.
         exit_code: what `keepfor check` exits with because of it.
         what: what is the matter.
         fix: what to do now; empty where `what` says it.
     """
 
     problem: Literal[
-        "trap", "lag", "breaker", "leftover", "held", "missing", "note", "orphans", "unbounded"
+        "trap",
+        "lag",
+        "breaker",
+        "leftover",
+        "held",
+        "idle",
+        "missing",
+        "note",
+        "orphans",
+        "unbounded",
     ]
     exit_code: int
     what: str
@@ -99,7 +108,12 @@ def leftovers(store: LedgerStore | RunStore | TableStore | EntityStore) -> list[
 
 
 def findings(
-    name: str, store: Store, plan: Plan, left: Sequence[Leftover], traps: Sequence[Trap]
+    name: str,
+    store: Store,
+    plan: Plan,
+    left: Sequence[Leftover],
+    traps: Sequence[Trap],
+    idle: Sequence[Trap] = (),
 ) -> list[Finding]:
     """What is the matter with a store, the gravest first.
 
@@ -109,6 +123,7 @@ def findings(
         plan: what its policy would do to it now.
         left: what earlier prunes left beside it.
         traps: what in its settings will surprise its owner.
+        idle: what of them can do nothing to what is there now, which may come with time.
     """
     found = [
         _of_aside(name, old, noun(store.kind))
@@ -120,6 +135,10 @@ def findings(
     found += [
         Finding(problem="trap", exit_code=2, what=f"{trap.rule}: {trap.what}", fix=trap.fix)
         for trap in traps
+    ]
+    found += [
+        Finding(problem="idle", exit_code=0, what=f"{trap.rule}: {trap.what}", fix=trap.fix)
+        for trap in idle
     ]
     late = plan.survey.lag
     if late > store.tolerance:
