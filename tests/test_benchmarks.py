@@ -13,10 +13,11 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import ledger, rows, runs, table
+from benchmarks import entities, ledger, rows, runs, table
 from benchmarks.harness import Figure, Way, above, at_most, race, row, save, times_faster
 from benchmarks.plot import Line, draw
 from keepfor import Ledger, RunDirectory
+from keepfor.stores.entities import entities_at
 
 SAMPLE = Path(__file__).parent / "data" / "agentm" / "recall-history.jsonl"
 TINY = ledger.Scale(small=40_000, large=80_000, appends=2, rounds=2, large_rounds=1, starts=1)
@@ -292,11 +293,13 @@ def test_the_command_prints_all_and_fails_for_what_was_missed(
     monkeypatch.setattr(ledger, "figures", lambda folder, scale: iter([figure(value=value)]))
     monkeypatch.setattr(runs, "figures", lambda folder, scale: iter([figure(what="recent")]))
     monkeypatch.setattr(table, "figures", lambda folder, scale: iter([figure(what="sweep")]))
+    monkeypatch.setattr(entities, "figures", lambda folder, scale: iter([figure(what="plan")]))
     assert command.main() == code
     printed = capsys.readouterr().out
     assert row(figure(value=value)) in printed
     assert row(figure(what="recent")) in printed
     assert row(figure(what="sweep")) in printed
+    assert row(figure(what="plan")) in printed
     assert str(results) in printed
     assert json.loads(results.read_text(encoding="utf-8"))["figures"][0]["value"] == value
 
@@ -317,3 +320,26 @@ def test_a_quarter_of_the_table_has_expired(tmp_path: Path) -> None:
     path = table.make(tmp_path / "t.sqlite3", 1200)
     rows_, going, *_, hanging, lost = table.ask(path, table.QUESTIONS)
     assert (rows_, going, hanging, lost) == (1200, 300, 100, 0)
+
+
+# --- entities -----------------------------------------------------------------------------
+
+
+def test_every_comparison_of_entities_runs(tmp_path: Path) -> None:
+    """On a tiny store each comparison runs, agrees with itself, and gives its figure."""
+    tiny = entities.Scale(notes=400, sessions=40, recalls=100, deleted=20, rounds=1)
+    found = list(entities.figures(tmp_path / "entities", tiny))
+    assert [figure.target for figure in found] == [2, 1.5, 2.5, 2.5, 1, 2]
+    assert all(figure.ours > 0 and figure.plain > 0 for figure in found)
+
+
+def test_both_ways_decide_the_same_of_notes_and_sessions(tmp_path: Path) -> None:
+    """Every action of the straightforward way is keepfor's, of each kind, and the other way."""
+    scale = entities.Scale(notes=400, sessions=40, recalls=100)
+    root = entities.build(tmp_path / "store", scale)
+    plain = entities.plan(root)
+    assert entities.ours(entities_at(root)) == plain
+    # 35 * 7919 % 400 = 365 days and an hour old; the one before it is younger.
+    assert f"trajectories/{entities.session_name(35)}" in plain
+    assert f"trajectories/{entities.session_name(34)}" not in plain
+    assert set(plain.values()) == {"flag", "delete"}

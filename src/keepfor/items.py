@@ -20,7 +20,9 @@ def noun(kind: str) -> str:
     return {"runs": "run", "entities": "item"}.get(kind, "row")
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+# No circle can pass through an item or a decision, and there may be a hundred thousand of them: the
+# collector of circles is not to go through them over and over.
+class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One thing with an identity in an item store, as a scan found it.
 
     Parameters:
@@ -52,7 +54,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     held: str | None = None
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a policy says of one item, and why.
 
     Parameters:

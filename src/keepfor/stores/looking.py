@@ -103,7 +103,7 @@ class Look:
     def _take_sessions(self, folder: Folder) -> None:
         scope = self._scope
         prefix = f"{scope.sessions}/"
-        for entry in scope.sessions_among(folder.entries):
+        for entry in scope.sessions_among(folder.files):
             name = entry.name
             try:
                 status = entry.stat(follow_symlinks=False)
@@ -127,7 +127,7 @@ class Look:
 
     def _take_notes(self, folder: Folder) -> None:
         log, cache = self._log, self._cache
-        found = self._scope.notes_among(folder.entries)
+        found = self._scope.notes_among(folder.files)
         known = cache.rows(folder.path)
         heads, derived, touched = cache.heads, self._derived, log.touched
         of_folder = escape(folder.path.partition("/")[0]) or self._scope.default_type

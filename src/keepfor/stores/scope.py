@@ -45,28 +45,22 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         found = _SUFFIX.search(self.pattern)
         return found[0] if found else ""
 
-    def notes_among(self, entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-        """Which of the things in a folder are notes."""
+    def notes_among(self, files: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+        """Which of the files in a folder are notes."""
         suffix, pattern = self.suffix, self.pattern
         short = len(suffix)
         by_suffix = pattern == f"*{suffix}"
         return [
             entry
-            for entry in entries
+            for entry in files
             if (entry.name.endswith(suffix) if by_suffix else fnmatchcase(entry.name, pattern))
             # What is nothing but a suffix would have no name as an id.
             and len(entry.name) > short
-            and entry.is_file(follow_symlinks=False)
         ]
 
-    def sessions_among(self, entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
-        """Which of the things in a folder are sessions."""
-        return [
-            entry
-            for entry in entries
-            if fnmatchcase(entry.name, self.session_pattern)
-            and entry.is_file(follow_symlinks=False)
-        ]
+    def sessions_among(self, files: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+        """Which of the files in a folder are sessions."""
+        return [entry for entry in files if fnmatchcase(entry.name, self.session_pattern)]
 
     def enters(self, path: str) -> bool:
         """Whether notes are looked for in a folder, by its path below that of notes."""

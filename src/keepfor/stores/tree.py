@@ -20,14 +20,14 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     Parameters:
         path: from the start of the walk on, such as `a/b`; empty for the start itself.
         descriptor: the folder's.
-        entries: what is in it, except hidden things and folders.
+        files: the regular files in it that are not hidden.
         hidden: the names of the hidden things in it.
         folders: the names of the folders in it that the walk will enter.
     """
 
     path: str
     descriptor: int
-    entries: list[os.DirEntry[str]]
+    files: list[os.DirEntry[str]]
     hidden: list[str]
     folders: list[str]
 
@@ -114,19 +114,18 @@ def _look(
         os.close(descriptor)
         fails(path, error)
         return None
-    hidden = [entry.name for entry in entries if entry.name.startswith(".")]
-    folders = [
-        entry.name
-        for entry in entries
-        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
-    ]
-    if hidden or folders:
-        left = {*hidden, *folders}
-        entries = [entry for entry in entries if entry.name not in left]
+    files = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
+    hidden = [entry.name for entry in entries if entry.name[0] == "."]
+    folders: list[str] = []
+    if len(files) < len(entries):
+        others = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        folders = sorted(name for name in others if name[0] != "." and enters(prefix + name))
+    if hidden:
+        files = [entry for entry in files if entry.name[0] != "."]
     return Folder(
         path=path,
         descriptor=descriptor,
-        entries=entries,
+        files=files,
         hidden=hidden,
-        folders=[name for name in sorted(folders) if enters(prefix + name)],
+        folders=folders,
     )
