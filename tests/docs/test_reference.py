@@ -14,6 +14,7 @@ import yaml
 import keepfor
 from keepfor import (
     Dependent,
+    Entities,
     Ledger,
     RecallLedger,
     Record,
@@ -33,6 +34,7 @@ from keepfor.errors import KeepforError
 from keepfor.history import Window
 from keepfor.items import Outcome, Report, Tally
 from keepfor.plan import Plan
+from keepfor.policy.explain import Change, Explanation, Opinion
 from keepfor.recalls import Count, Match, Trace
 from tests import caesar
 from tests.docs import docstrings
@@ -50,12 +52,33 @@ STORES: dict[str, dict[str, object]] = {
         "type": "event_type",
         "keep_for": "90d",
     },
+    # A key under `clock` needs a fallback beside it.
+    "Notes and sessions": {
+        "kind": "entities",
+        "path": ".evolve",
+        "keep_for": "90d",
+        "fallback": "off",
+    },
 }
-#: What stands within a setting of a table, by its section: which setting, and the least it takes.
-PARTS: dict[str, tuple[str, dict[str, object]]] = {
-    "A rule of a table": ("rules", {"type": "debug", "keep_for": "7d"}),
-    "A dependent of a table": ("dependents", {"table": "semantic_chunks", "column": "row"}),
-    "The record of a sweep in a table": ("record_sweeps", {"type": "sweep", "payload": "said"}),
+#: What stands within a setting, by its section: of which store, which setting, and the least it
+#: takes.
+PARTS: dict[str, tuple[str, str, dict[str, object]]] = {
+    "A rule of a table": ("A table", "rules", {"type": "debug", "keep_for": "7d"}),
+    "A dependent of a table": (
+        "A table",
+        "dependents",
+        {"table": "semantic_chunks", "column": "row"},
+    ),
+    "The record of a sweep in a table": (
+        "A table",
+        "record_sweeps",
+        {"type": "sweep", "payload": "said"},
+    ),
+    "A rule of notes and sessions": (
+        "Notes and sessions",
+        "rules",
+        {"name": "unused", "max_unused": "180d", "action": "delete"},
+    ),
 }
 STORE = STORES["A ledger"]
 
@@ -85,6 +108,8 @@ SECTIONS = {
     "A rule of a table": "TypeRule",
     "A dependent of a table": "Dependent",
     "The record of a sweep in a table": "RecordSweeps",
+    "Notes and sessions": "Entities",
+    "A rule of notes and sessions": "EntityRule",
     "The trail": "Trail",
     "The whole": "The whole",
 }
@@ -142,6 +167,7 @@ def test_the_trail_is_kept_as_long_as_the_reference_says(tmp_path: Path) -> None
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_example_of_a_key_loads(section: str, tmp_path: Path) -> None:
     """What the reference gives as an example can be written, for each key."""
+    (tmp_path / "evolve.config.yaml").write_text("retention: {rules: [{name: a, max_age: 1d}]}")
     for key, (*_, example) in table("configuration", section).items():
         said = yaml.safe_load(plain(example).replace(": off", ": 'off'"))
         assert list(said) == [key]
@@ -154,10 +180,12 @@ def test_every_example_of_a_key_loads(section: str, tmp_path: Path) -> None:
                 if key == "max_age_days":
                     whole["stores"]["recall"].pop("keep_for", None)
             case _ if section in PARTS:
-                setting, part = PARTS[section]
-                if key in ("max_age", "max_age_days", "action"):
+                store, setting, part = PARTS[section]
+                if store == "A table" and key in ("max_age", "max_age_days", "action"):
                     part = {"type": "debug"}
-                whole["stores"]["recall"] = STORES["A table"] | {
+                elif key.startswith("max_"):
+                    part = {"name": "old"}
+                whole["stores"]["recall"] = STORES[store] | {
                     setting: part | said if setting == "record_sweeps" else [part | said]
                 }
             case "The trail":
@@ -215,8 +243,18 @@ def test_every_exit_code_is_in_the_reference() -> None:
 
 # --- Python -------------------------------------------------------------------------------
 
-CLASSES: list[type] = [Ledger, RecallLedger, RunDirectory, Table, Dependent, Record, Sweeper, Trail]
-HANDED_BACK: list[type] = [Plan, Window, Count, Trace, Match]
+CLASSES: list[type] = [
+    Ledger,
+    RecallLedger,
+    RunDirectory,
+    Table,
+    Entities,
+    Dependent,
+    Record,
+    Sweeper,
+    Trail,
+]
+HANDED_BACK: list[type] = [Plan, Window, Count, Trace, Match, Explanation, Opinion, Change]
 
 
 def fields(kind: Any, *bases: Any) -> dict[str, str]:

@@ -162,7 +162,7 @@ def _reason(said: Decision) -> str:
         case "veto":
             return str(said.rule)
         case "pinned":
-            return "pinned"
+            return "a rule keeps it whatever its age"
         case "none":
             return str(facts["why"]) if "why" in facts else "no rule took it"
     return f"made from {facts['from']}, which goes"
