@@ -352,7 +352,7 @@ def test_a_sweep_that_stops_halfway_says_how_far_it_came(
     place: Place, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was done stays done, in whole transactions; exit code, message and trail tell it."""
-    monkeypatch.setattr("keepfor.stores.sql.deleting._FIRST", 50)
+    monkeypatch.setattr("keepfor.stores.sql.pace._FIRST", 50)
     change(
         database,
         "CREATE TRIGGER refuse BEFORE DELETE ON audit_log WHEN old.id = 150 "

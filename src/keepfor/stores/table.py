@@ -16,9 +16,10 @@ from keepfor.errors import StoreChanged, StoreError, SweepInterrupted, SweepStop
 from keepfor.items import Survey, TableExtent, Terms
 from keepfor.stores.base import Progress
 from keepfor.stores.sql.database import Database, Footprint, database_at
-from keepfor.stores.sql.deleting import Pace, delete_rows, hold_of, record
+from keepfor.stores.sql.deleting import delete_rows, record
 from keepfor.stores.sql.layout import Dependent, Record, Spec
 from keepfor.stores.sql.look import Look, earlier
+from keepfor.stores.sql.pace import Pace, hold_of
 
 __all__ = ["Dependent", "Record", "TableStore", "table_at"]
 

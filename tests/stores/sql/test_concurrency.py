@@ -19,7 +19,8 @@ import pytest
 from keepfor import sweep
 from keepfor.errors import DatabaseBusy, StoreBusy, SweepStopped
 from keepfor.items import Report
-from keepfor.stores.sql import deleting, postgres, sqlite
+from keepfor.stores.sql import deleting, pace, postgres, sqlite
+from keepfor.stores.sql.sqlite import SqliteDatabase
 from keepfor.stores.table import Dependent, TableStore
 from keepfor.testing.suite import NOW, adds_up, keep
 from keepfor.trail import Trail
@@ -50,8 +51,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def small_slices(monkeypatch: pytest.MonkeyPatch, rows: int = 2) -> None:
-    monkeypatch.setattr(deleting, "_FIRST", rows)
-    monkeypatch.setattr(deleting, "_MOST", rows)
+    monkeypatch.setattr(pace, "_FIRST", rows)
+    monkeypatch.setattr(pace, "_MOST", rows)
 
 
 def notes(url: str, old: int, mode: str = "") -> str:
@@ -437,6 +438,25 @@ def test_a_row_that_is_made_young_meanwhile_stays(
     report = carried_out(planned(store), store, progress=touch)
     assert (report.applied, report.skipped) == (4, 1)
     assert column(url, "SELECT id FROM notes ORDER BY id") == [4, 6]
+    assert left(url) == 2
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_row_that_is_made_young_before_its_slice_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """Rows are looked for before the lock is held, and once more under it if anybody wrote."""
+    url = notes(f"sqlite:///{tmp_path}/notes.sqlite3", 3, mode)
+    before = SqliteDatabase.transaction
+
+    def transaction(*arguments: Any) -> Any:
+        run(url, f"UPDATE notes SET ts = {literal(url, YOUNG)} WHERE id = 2")
+        return before(*arguments)
+
+    monkeypatch.setattr(SqliteDatabase, "transaction", transaction)
+    report = swept(store_of(url, tmp_path))
+    assert (report.applied, report.skipped) == (2, 1)
+    assert column(url, "SELECT id FROM notes ORDER BY id") == [2, 4]
     assert left(url) == 2
 
 

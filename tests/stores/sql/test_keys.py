@@ -16,7 +16,7 @@ from keepfor import plan as plans
 from keepfor.errors import StoreChanged, StoreError
 from keepfor.items import Survey
 from keepfor.policy.rules import terms
-from keepfor.stores.sql import deleting, reach
+from keepfor.stores.sql import pace, reach
 from keepfor.stores.sql.keys import load, save
 from keepfor.stores.table import Dependent, TableStore
 from keepfor.testing.suite import NOW, bounded, keep
@@ -114,8 +114,8 @@ def test_portions_and_slices_of_keys_lose_none(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a portion ends is not where a slice does."""
-    monkeypatch.setattr(deleting, "_FIRST", 2)
-    monkeypatch.setattr(deleting, "_MOST", 2)
+    monkeypatch.setattr(pace, "_FIRST", 2)
+    monkeypatch.setattr(pace, "_MOST", 2)
     monkeypatch.setattr(reach, "_FETCHED", 3)
     store = store_of(notes(url), tmp_path)
     assert swept(store, bounded(max_count=2)).applied == 5

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from keepfor.items import Report
-from keepfor.stores.sql import deleting
+from keepfor.stores.sql import pace
 from keepfor.stores.table import Dependent, Record, TableStore
 from keepfor.sweep import prune
 from keepfor.testing.suite import NOW, adds_up, keep
@@ -32,8 +32,8 @@ VECTORS = Dependent(table="vectors", columns=("note",), dependents=(PIECES,))
 
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deleting, "_FIRST", 2)
-    monkeypatch.setattr(deleting, "_MOST", 2)
+    monkeypatch.setattr(pace, "_FIRST", 2)
+    monkeypatch.setattr(pace, "_MOST", 2)
 
 
 def make(url: str, mode: str = "") -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from keepfor.errors import StoreError
+from keepfor.stores.sql import pace
 from keepfor.stores.table import Dependent, Record, TableStore, table_at
 from tests.stores.nobody import as_nobody, common_ground
 from tests.stores.sql.build import (
@@ -277,10 +278,9 @@ def test_without_an_index_the_same_rows_go(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then they are gone through in the order of the key, slice by slice."""
-    from keepfor.stores.sql import deleting
 
-    monkeypatch.setattr(deleting, "_FIRST", 2)
-    monkeypatch.setattr(deleting, "_MOST", 2)
+    monkeypatch.setattr(pace, "_FIRST", 2)
+    monkeypatch.setattr(pace, "_MOST", 2)
     notes(url)
     for key, instant in enumerate((OLD, YOUNG, OLD, None, OLD, YOUNG, OLD), start=1):
         run(

@@ -11,7 +11,7 @@ import pytest
 
 from keepfor.errors import StoreError, SweepStopped
 from keepfor.policy.rules import Policy, keep_for, keep_type
-from keepfor.stores.sql import deleting
+from keepfor.stores.sql import pace
 from keepfor.stores.table import Dependent, Record, TableStore
 from keepfor.testing.suite import NOW, bounded
 from tests.stores.sql.build import (
@@ -80,8 +80,8 @@ def test_a_record_is_there_with_the_last_slice_and_not_before(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While there is more to do it is not there; with the last rows it is, and tells all."""
-    monkeypatch.setattr(deleting, "_FIRST", 1)
-    monkeypatch.setattr(deleting, "_MOST", 1)
+    monkeypatch.setattr(pace, "_FIRST", 1)
+    monkeypatch.setattr(pace, "_MOST", 1)
     store = store_of(notes(url, OLD, OLD, YOUNG), tmp_path)
     seen = []
     carried_out(planned(store), store, progress=lambda done, of: seen.append((done, records(url))))
@@ -92,8 +92,8 @@ def test_a_record_that_cannot_be_left_takes_its_slice_back(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both or neither: where the row is refused, the last slice is undone, and told."""
-    monkeypatch.setattr(deleting, "_FIRST", 1)
-    monkeypatch.setattr(deleting, "_MOST", 1)
+    monkeypatch.setattr(pace, "_FIRST", 1)
+    monkeypatch.setattr(pace, "_MOST", 1)
     notes(url, OLD, OLD, YOUNG, columns="payload <json> CHECK (kind <> 'sweep')")
     with pytest.raises(SweepStopped, match="1 of 2 rows"):
         swept(store_of(url, tmp_path))

@@ -20,7 +20,7 @@ from keepfor.errors import (
 )
 from keepfor.items import Part, Terms
 from keepfor.policy.rules import Policy, keep_for, keep_type, terms
-from keepfor.stores.sql import deleting, look, reach
+from keepfor.stores.sql import look, pace, reach
 from keepfor.stores.sql.database import database_at
 from keepfor.stores.table import Dependent, Record, TableStore, table_at
 from keepfor.testing.suite import CUTOFF, NOW, adds_up, bounded, keep
@@ -532,8 +532,8 @@ def test_implausible_times_stop_a_sweep(value: str, postgres_url: str, tmp_path:
 
 
 def small_slices(monkeypatch: pytest.MonkeyPatch, rows: int = 2) -> None:
-    monkeypatch.setattr(deleting, "_FIRST", rows)
-    monkeypatch.setattr(deleting, "_MOST", rows)
+    monkeypatch.setattr(pace, "_FIRST", rows)
+    monkeypatch.setattr(pace, "_MOST", rows)
 
 
 def test_many_slices_do_what_one_would(
@@ -592,31 +592,31 @@ def test_a_sweep_that_is_stopped_tells_how_far_it_came(
 
 def test_the_pace_follows_how_long_a_slice_took() -> None:
     """A slice aims at its time; it grows at most twofold at once, and shrinks at most by half."""
-    pace = deleting.Pace(0.020)
-    assert pace.size == 200
-    pace.learn(200, 0.005, 0.001)
-    assert pace.size == 400
-    pace.learn(400, 0.001, 0.001)
-    assert pace.size == 800
-    pace.learn(800, 0.020, 0.004)
-    assert pace.size == 640
-    pace.learn(640, 10.0, 0.0)
-    assert pace.size == 320
-    pace.learn(0, 10.0, 0.0)
-    assert pace.size == 320
+    speed = pace.Pace(0.020)
+    assert speed.size == 200
+    speed.learn(200, 0.005, 0.001)
+    assert speed.size == 400
+    speed.learn(400, 0.001, 0.001)
+    assert speed.size == 800
+    speed.learn(800, 0.020, 0.004)
+    assert speed.size == 640
+    speed.learn(640, 10.0, 0.0)
+    assert speed.size == 320
+    speed.learn(0, 10.0, 0.0)
+    assert speed.size == 320
     for _ in range(10):
-        pace.learn(pace.size, 10.0, 0.0)
-    assert pace.size == 1
+        speed.learn(speed.size, 10.0, 0.0)
+    assert speed.size == 1
     for _ in range(20):
-        pace.learn(pace.size, 0.0, 0.0)
-    assert pace.size == 20_000
+        speed.learn(speed.size, 0.0, 0.0)
+    assert speed.size == 20_000
 
 
 def test_a_slow_disk_makes_no_ever_smaller_slices() -> None:
     """However long a commit takes, half the time is for the rows: fewer commits hold for less."""
-    pace = deleting.Pace(0.020)
-    pace.learn(200, 0.010, 1.0)
-    assert pace.size == 200
+    speed = pace.Pace(0.020)
+    speed.learn(200, 0.010, 1.0)
+    assert speed.size == 200
 
 
 def test_bytes_are_told_as_they_are(url: str, tmp_path: Path) -> None:
@@ -636,10 +636,10 @@ def test_a_slice_keeps_writers_waiting_for_milliseconds(
     url = f"sqlite:///{tmp_path}/notes.sqlite3"
     run(url, f"PRAGMA journal_mode = {mode}", "CREATE TABLE notes (id INTEGER PRIMARY KEY)")
     with database_at(url).writing() as connection:
-        assert deleting.hold_of(connection) == hold
+        assert pace.hold_of(connection) == hold
 
 
 def test_a_slice_of_postgresql_may_take_longer(postgres_url: str) -> None:
     """It keeps nobody waiting but who wants the same rows."""
     with database_at(postgres_url).writing() as connection:
-        assert deleting.hold_of(connection) == 0.2
+        assert pace.hold_of(connection) == 0.2

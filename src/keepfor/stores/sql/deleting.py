@@ -5,104 +5,27 @@ from __future__ import annotations
 import copy
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, literal_column, select
+from sqlalchemy import Connection, delete, exists, func, insert, literal_column, select
 from sqlalchemy.sql import ColumnElement
 
 from keepfor.errors import StoreError
 from keepfor.items import Survey
 from keepfor.stores.base import Progress
-from keepfor.stores.sql.counting import CEILING, adrift
-from keepfor.stores.sql.database import KEEPS_WRITERS, Database
-from keepfor.stores.sql.keys import Gathered, Key, as_it_is, gather, put
+from keepfor.stores.sql.batches import Batch
+from keepfor.stores.sql.counting import CEILING
+from keepfor.stores.sql.database import Database
+from keepfor.stores.sql.keys import Gathered, as_it_is, gather, put
 from keepfor.stores.sql.layout import Layout, Link, Record
-from keepfor.stores.sql.picking import Picking
-from keepfor.stores.sql.reach import Reach, beyond
+from keepfor.stores.sql.pace import Pace
+from keepfor.stores.sql.reach import Reach
 from keepfor.stores.sql.shapes import Shape
-
-_FIRST, _MOST = 200, 20_000
 
 #: How long others may keep a transaction waiting, in seconds.
 _PATIENCE = 10.0
-
-
-class Orphans(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of one dependent whose own row is not there.
-
-    Parameters:
-        number: tells the dependent from all others.
-        link: the dependent.
-        condition: that a row is one of them.
-    """
-
-    number: int
-    link: Link
-    condition: ColumnElement[bool]
-
-    @property
-    def name(self) -> str:
-        """What their keys are called where they are kept on disk."""
-        return f"\0orphans {self.number}"
-
-    def query(self) -> Select[Any]:
-        """The keys that they refer to, in order."""
-        columns = self.link.columns
-        return select(*columns).where(self.condition).distinct().order_by(*columns)
-
-
-class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What one transaction is to delete.
-
-    Parameters:
-        keys: of rows; or, of orphans, the keys that they refer to.
-        picking: finds the rows, where no keys are given.
-        reach: what the rows must meet still.
-        orphans: what the orphans must be still.
-    """
-
-    keys: Sequence[Key] = ()
-    picking: Picking | None = None
-    reach: Reach | None = None
-    orphans: Orphans | None = None
-
-
-class Pace:
-    """How many rows to delete at once, learnt from how long it took.
-
-    Parameters:
-        hold: how long one transaction is to take, in seconds.
-    """
-
-    def __init__(self, hold: float) -> None:
-        self.size = _FIRST
-        self.hold = hold
-
-    def learn(self, rows: int, worked: float, committed: float) -> None:
-        """Adapt to a transaction.
-
-        Parameters:
-            rows: how many it was of.
-            worked: how long it took until its end, in seconds.
-            committed: how long that end took, in seconds. On a slow disk it is no reason for ever
-                more and smaller ones, so at least half the time is for the rows.
-        """
-        if rows:
-            aim = max(self.hold - committed, self.hold / 2)
-            fitting = rows * min(2.0, max(0.5, aim / max(worked, 1e-6)))
-            self.size = max(1, min(_MOST, int(fitting)))
-
-
-def hold_of(connection: Connection) -> float:
-    """How long one transaction is to take, in seconds, so that few notice."""
-    if connection.dialect.name == "postgresql":
-        # Only those wait who want the same rows.
-        return 0.2
-    # With a rollback journal, some milliseconds of each go into making it last.
-    return 0.04 if connection.info.get(KEEPS_WRITERS) else 0.02
 
 
 def delete_rows(
@@ -161,91 +84,6 @@ def delete_rows(
         if more and connection.dialect.name == "sqlite":
             # Room for those who wait, who may only look every few milliseconds.
             time.sleep(min(held, pace.hold) / 2)
-
-
-def batches_of_rows(
-    connection: Connection, reached: Sequence[Reach], pace: Pace
-) -> Iterator[Batch]:
-    """What the parts take, as it is found: first what they take for certain."""
-    for reach in reached:
-        if reach.part.cutoff is None or not reach.part.count:
-            continue
-        picking = Picking(reach)
-        while not picking.done:
-            yield Batch(picking=picking, reach=reach)
-        last, more = None, not reach.exact
-        while more:
-            size = pace.size
-            rows = connection.execute(_after(reach.unsure, reach, last).limit(size)).all()
-            if keys := reach.taken(rows):
-                yield Batch(keys=keys, reach=reach)
-            more = len(rows) == size
-            last = rows[-1] if more else None
-
-
-def _after(query: Select[Any], reach: Reach, last: Row[Any] | None) -> Select[Any]:
-    """What comes after a row in the order of time and key."""
-    return (
-        query if last is None else query.where(beyond((reach.layout.time, *reach.layout.key), last))
-    )
-
-
-def batches_of_keys(
-    entries: Iterable[tuple[str, list[Key]]], reached: dict[str, Reach], pace: Pace
-) -> Iterator[Batch]:
-    """What the parts take of keys that were seen before."""
-    for name, keys in entries:
-        reach, start = reached.get(name), 0
-        while reach and reach.part.cutoff is not None and start < len(keys):
-            size = pace.size
-            yield Batch(keys=keys[start : start + size], reach=reach)
-            start += size
-
-
-def orphans_of(layout: Layout) -> list[Orphans]:
-    """The orphans that hang on rows of a table, by the tables they are in."""
-    return [
-        Orphans(number=number, link=link, condition=lost)
-        for number, (link, lost) in enumerate(adrift(layout))
-    ]
-
-
-def batches_of_orphans(
-    connection: Connection,
-    all_orphans: Sequence[Orphans],
-    seen: Callable[[], Iterable[tuple[str, list[Key]]]] | None,
-    pace: Pace,
-) -> Iterator[Batch]:
-    """Rows of other tables whose own row is not there, by the keys that they refer to.
-
-    Parameters:
-        all_orphans: where they are.
-        seen: the keys of those that a plan saw; None where all that are there may go.
-    """
-    for orphans in all_orphans:
-        if seen is None:
-            yield from _orphans_there(connection, orphans, pace)
-            continue
-        for name, keys in seen():
-            start = 0
-            while name == orphans.name and start < len(keys):
-                size = pace.size
-                yield Batch(keys=keys[start : start + size], orphans=orphans)
-                start += size
-
-
-def _orphans_there(connection: Connection, orphans: Orphans, pace: Pace) -> Iterator[Batch]:
-    last: Key | None = None
-    while True:
-        size = pace.size
-        query = orphans.query()
-        further = query.where(beyond(orphans.link.columns, last)) if last else query
-        keys = [tuple(row) for row in connection.execute(further.limit(size))]
-        if keys:
-            yield Batch(keys=keys, orphans=orphans)
-        if len(keys) < size:
-            break
-        last = keys[-1]
 
 
 def record(

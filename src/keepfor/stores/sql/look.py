@@ -17,18 +17,18 @@ from sqlalchemy.sql import ColumnElement
 from keepfor.errors import StoreChanged, StoreError, WrongTimes
 from keepfor.items import Part, Survey, TableExtent, Terms
 from keepfor.stores.sql import counting, keys
-from keepfor.stores.sql.counting import CEILING
-from keepfor.stores.sql.database import Database
-from keepfor.stores.sql.deleting import (
+from keepfor.stores.sql.batches import (
     Batch,
     Orphans,
-    Pace,
     batches_of_keys,
     batches_of_orphans,
     batches_of_rows,
     orphans_of,
 )
+from keepfor.stores.sql.counting import CEILING
+from keepfor.stores.sql.database import Database
 from keepfor.stores.sql.layout import Layout, Spec, lay_out
+from keepfor.stores.sql.pace import Pace
 from keepfor.stores.sql.reach import Reach, fetched, pages, reaches
 from keepfor.stores.sql.shapes import NoShape, Shape, detect
 from keepfor.times import Known
