@@ -13,7 +13,7 @@ import pytest
 
 from keepfor import RecallLedger, RunDirectory
 from keepfor.cli.running import run
-from tests import caesar
+from tests import caesar, evolve
 from tests.docs.pages import plain, reference, rows, sections
 from tests.docs.sandbox import Sandbox
 
@@ -21,7 +21,14 @@ TODAY = datetime(2026, 7, 26, tzinfo=UTC)
 
 #: The command lines whose documents, taken together, show every field of a verb.
 COMMANDS = {
-    "keepfor plan": ["plan -o saved.json recall", "plan broken", "plan rem", "plan audit"],
+    "keepfor plan": [
+        "plan -o saved.json recall",
+        "plan broken",
+        "plan rem",
+        "plan audit",
+        "plan notes",
+        "plan notes --policy trapped.yaml",
+    ],
     "keepfor apply": [
         "plan -o saved.json rem",
         "apply saved.json",
@@ -29,8 +36,10 @@ COMMANDS = {
         "apply audit --yes",
     ],
     "keepfor run": ["run --once"],
-    "keepfor status": ["status recall", "apply recall --yes", "status"],
+    "keepfor status": ["status recall", "run --once", "status"],
     "keepfor check": ["check recall", "check broken"],
+    "keepfor explain": ["explain notes guideline/write-the-newline-last-note-7"],
+    "keepfor access": ["access notes guideline/write-the-newline-last-note-7"],
     "keepfor trace": ["trace recall naming"],
     "keepfor count": ["count recall --since 7d"],
     "keepfor recent": ["recent rem"],
@@ -46,6 +55,9 @@ WITHIN = (
     "schema.",
     "steps[].document.",
     "stores[].items[].evidence.",
+    "stores[].spared[].evidence.",
+    "decision.evidence.",
+    "rules[].evidence.",
     "stores[].dependents.",
     "stores[].orphans.",
     "runs[].",
@@ -88,6 +100,11 @@ def stores(sandbox: Sandbox) -> Path:
         "  rem: {kind: runs, path: rem-runs, max_count: 1}\n"
         "  audit: {preset: caesar}\n"
         "  wreck: {preset: caesar, url: 'sqlite:///wreck.sqlite3'}\n"
+        "  notes: {preset: evolve-lite}\n"
+    )
+    evolve.rebuild(folder)
+    (folder / "trapped.yaml").write_text(
+        "rules:\n  - {name: stale, max_age: 90d}\n  - {name: never, max_age: 180d}\n"
     )
     return folder
 
