@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
 import zlib
 from datetime import datetime
 
@@ -22,7 +23,8 @@ from keepfor.stores.notes import Head
 RACY = 2_000_000_000
 
 _MAGIC = b"keepfor heads 1\n"
-_CHECK = 8
+#: The length and the checksum of the contents, which follow.
+_SIZES = struct.Struct("<QI")
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -54,15 +56,17 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
 Rows = dict[str, Row]
 
 
-class _Body(msgspec.Struct, array_like=True):
+class _Contents(msgspec.Struct, array_like=True):
+    """All but the rows; of those where they are, how many bytes, and their checksum."""
+
     version: str = ""
     scope: str = ""
     log: LogState | None = None
     heads: list[Head] = []
-    folders: dict[str, msgspec.Raw] = {}
+    folders: dict[str, tuple[int, int, int]] = {}
 
 
-_decode = msgspec.msgpack.Decoder(_Body).decode
+_decode = msgspec.msgpack.Decoder(_Contents).decode
 _decode_rows = msgspec.msgpack.Decoder(Rows).decode
 
 
@@ -76,21 +80,27 @@ class HeadCache:
     Attributes:
         log: what the log said.
         heads: what notes say, each thing once; new ones are added at the end.
-        size: how many notes there were, about.
     """
 
     def __init__(self, path: str | None, scope: str) -> None:
         self._path = path
         self._scope = scope
-        body = _loaded(path, scope) if path is not None else _Body()
-        self.log = body.log
-        self.heads = body.heads
-        self._known = len(self.heads)
-        self._folders = body.folders
-        self._new: dict[str, msgspec.Raw] = {}
+        self._file: int | None = None
+        contents = _Contents() if path is None else self._opened(path)
+        self.log = contents.log
+        self.heads = contents.heads
+        self._folders = contents.folders
+        # What is there now; None where it is as it was.
+        self._new: dict[str, bytes | None] = {}
         self._changed = 0
         self._total = 0
         self._numbers: dict[int, int] = {}
+
+    def close(self) -> None:
+        """To be called in the end."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     @property
     def used(self) -> bool:
@@ -99,11 +109,9 @@ class HeadCache:
 
     def rows(self, folder: str) -> Rows:
         """What was found in a folder, by the names of files."""
-        raw = self._folders.get(folder)
-        if raw is None:
-            return {}
+        raw = self._raw(folder)
         try:
-            return _decode_rows(raw)
+            return {} if raw is None else _decode_rows(raw)
         except msgspec.DecodeError:
             return {}
 
@@ -131,7 +139,7 @@ class HeadCache:
             return
         gone = known.keys() - there
         if known and not changed and not gone:
-            self._new[folder] = self._folders[folder]
+            self._new[folder] = None
             return
         self._changed += len(changed) + len(gone)
         rows = {name: row for name, row in known.items() if name not in gone}
@@ -139,7 +147,7 @@ class HeadCache:
             rows.pop(name, None)
             if row is not None:
                 rows[name] = row
-        self._new[folder] = msgspec.Raw(msgspec.msgpack.encode(rows))
+        self._new[folder] = msgspec.msgpack.encode(rows)
 
     def save(self, log: LogState | None) -> None:
         """Write it anew, if so much has changed that it pays.
@@ -149,43 +157,56 @@ class HeadCache:
         """
         if self._path is None or (self._changed * 100 <= self._total and log is None):
             return
-        body = msgspec.msgpack.encode(
-            _Body(
-                version=__version__,
-                scope=self._scope,
-                log=log or self.log,
-                heads=self.heads,
-                folders=self._new,
-            )
+        at, folders = 0, {}
+        for folder, raw in self._new.items():
+            old = self._folders[folder] if raw is None else (0, len(raw), zlib.crc32(raw))
+            folders[folder] = (at, *old[1:])
+            at += old[1]
+        contents = msgspec.msgpack.encode(
+            _Contents(__version__, self._scope, log or self.log, self.heads, folders)
         )
         with contextlib.suppress(OSError):
-            _replace(self._path, _MAGIC + _check(body), body)
+            self._write(self._path, contents)
 
+    def _opened(self, path: str) -> _Contents:
+        try:
+            self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            start = os.pread(self._file, len(_MAGIC) + _SIZES.size, 0)
+            length, checksum = _SIZES.unpack(start[len(_MAGIC) :])
+            # No more is asked for than there can be.
+            raw = os.pread(self._file, min(length, os.fstat(self._file).st_size), len(start))
+            if not start.startswith(_MAGIC) or zlib.crc32(raw) != checksum:
+                return _Contents()
+            found = _decode(raw)
+        except (OSError, struct.error, msgspec.DecodeError):
+            return _Contents()
+        self._start = len(start) + length
+        if (found.version, found.scope) != (__version__, self._scope):
+            return _Contents()
+        return found
 
-def _loaded(path: str, scope: str) -> _Body:
-    try:
-        with open(path, "rb") as file:
-            start, body = file.read(len(_MAGIC) + _CHECK), file.read()
-        if start != _MAGIC + _check(body):
-            return _Body()
-        found = _decode(body)
-    except (OSError, msgspec.DecodeError):
-        return _Body()
-    return found if (found.version, found.scope) == (__version__, scope) else _Body()
+    def _raw(self, folder: str) -> bytes | None:
+        """The rows of a folder, encoded; None where there are none that are whole."""
+        if self._file is None or folder not in self._folders:
+            return None
+        at, length, checksum = self._folders[folder]
+        try:
+            raw = os.pread(self._file, length, self._start + at)
+        except OSError:
+            return None
+        return raw if zlib.crc32(raw) == checksum else None
 
-
-def _check(body: bytes) -> bytes:
-    """What tells a cache that is whole: it guards against accidents, and must not take long."""
-    return zlib.crc32(body).to_bytes(4) + (len(body) & 0xFFFFFFFF).to_bytes(4)
-
-
-def _replace(path: str, *parts: bytes) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    draft = f"{path}.{os.getpid()}"
-    try:
-        with open(draft, "wb") as file:
-            file.writelines(parts)
-        os.replace(draft, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(draft)
+    def _write(self, path: str, contents: bytes) -> None:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        draft = f"{path}.{os.getpid()}"
+        try:
+            with open(draft, "wb") as file:
+                file.write(_MAGIC + _SIZES.pack(len(contents), zlib.crc32(contents)) + contents)
+                file.writelines(
+                    raw if raw is not None else self._raw(folder) or b""
+                    for folder, raw in self._new.items()
+                )
+            os.replace(draft, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft)

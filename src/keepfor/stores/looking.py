@@ -70,6 +70,7 @@ class Look:
         try:
             return self._all(root, progress)
         finally:
+            self._cache.close()
             if collecting:
                 gc.enable()
 

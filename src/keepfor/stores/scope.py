@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -42,8 +43,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def suffix(self) -> str:
         """What the names of notes end with and their ids do not, so that no two are confused."""
-        found = _SUFFIX.search(self.pattern)
-        return found[0] if found else ""
+        return _suffix(self.pattern)
 
     def notes_among(self, files: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
         """Which of the files in a folder are notes."""
@@ -118,3 +118,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
                 yield whole(folder.path), folder
         finally:
             os.close(descriptor)
+
+
+@functools.cache
+def _suffix(pattern: str) -> str:
+    found = _SUFFIX.search(pattern)
+    return found[0] if found else ""
