@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from keepfor.items import Decision, Item
-from keepfor.stores import flagging
+from keepfor.stores import flagging, removal
 from keepfor.stores.entities import EntityStore, entities_at
 from keepfor.stores.exchange import exchange
 from tests import killing
@@ -239,3 +239,29 @@ def test_leftovers_are_told_and_readers_leave_them(tmp_path: Path) -> None:
     store = entities_at(tmp_path)
     assert list(scanned(store)) == ["f/a"]
     assert store.leftovers() == [str(tmp_path / path) for path in left]
+
+
+@pytest.mark.parametrize("since", ["nothing", "an edit slipped in", "the note was deleted"])
+def test_a_flag_killed_after_the_exchange_is_ended(tmp_path: Path, since: str) -> None:
+    """The flag stands and the old text goes; but an edit gets its name back, or stays and is told."""
+    path = note(tmp_path, "f/a", "text\n")
+    token = removal.token_of(path.stat())
+    new = path.with_name("new")
+    new.write_text("flagged text\n")
+    mark = path.with_name(f".keepfor-flag.{token}.{new.stat().st_ino}")
+    path.rename(mark)
+    new.rename(path)
+    if since != "nothing":
+        mark.write_text("edited\n")
+    if since == "the note was deleted":
+        path.unlink()
+    store = entities_at(tmp_path)
+    assert store.leftovers() == [str(mark)]
+    with store.locked():
+        pass
+    if since == "the note was deleted":
+        assert store.leftovers() == [str(mark)]
+        assert mark.read_text() == "edited\n"
+    else:
+        assert path.read_text() == ("flagged text\n" if since == "nothing" else "edited\n")
+        assert os.listdir(path.parent) == ["a.md"]
