@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests import caesar
+from tests import caesar, evolve
 from tests.cli.conftest import Place, Ran
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,6 +53,25 @@ def test_a_table_from_plan_to_reclaim(place: Place, monkeypatch: pytest.MonkeyPa
     agrees("table-check", place.run("check"), place)
     agrees("table-log", place.run("log"), place)
     agrees("table-reclaim", place.run("reclaim", "audit"), place)
+
+
+def test_notes_from_plan_to_log(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a person reads of notes and sessions, on the sample, word by word."""
+    monkeypatch.setattr("keepfor.sweep.time", SimpleNamespace(monotonic=lambda: 0.0))
+    place.configure("state_dir: state\nstores: {notes: {preset: evolve-lite}}\n")
+    evolve.rebuild(place.folder)
+    agrees("notes-plan", place.run("plan"), place)
+    for fate, id_ in (
+        ("spared", "guideline/close-sqlite-connections-note-15"),
+        ("flag", "guideline/keep-fixtures-small-note-3"),
+        ("delete", "trajectories/trajectory_2025-05-08T00-00-00_sess-02.json"),
+        ("keep", "preference/use-temp-files-for-json-transfer-note-0"),
+    ):
+        agrees(f"notes-explain-{fate}", place.run("explain", "notes", id_), place)
+    agrees("notes-apply", place.run("apply", "--yes"), place)
+    agrees("notes-plan-after", place.run("plan"), place)
+    agrees("notes-check", place.run("check"), place)
+    agrees("notes-log", place.run("log"), place)
 
 
 @pytest.mark.parametrize("verb", ["", "plan", "apply"])

@@ -113,6 +113,21 @@ def test_rules_may_stand_in_a_file_of_their_own(tmp_path: Path, name: str) -> No
     assert policy_of(notes(load(environ={}, cwd=tmp_path))).rules == wanted
 
 
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [("RULES_FROM", "mine.yaml"), ("RULES", "[{name: old, max_age: 30d, action: delete}]")],
+)
+def test_a_variable_gives_the_rules(tmp_path: Path, variable: str, text: str) -> None:
+    """The environment overrides where the rules stand, or what they say."""
+    evolve.rebuild(tmp_path)
+    (tmp_path / "mine.yaml").write_text("rules: [{name: old, max_age: 30d, action: delete}]")
+    (tmp_path / "keepfor.yaml").write_text("stores: {notes: {preset: evolve-lite}}")
+    config = load(environ={f"KEEPFOR_STORES__NOTES__{variable}": text}, cwd=tmp_path)
+    assert policy_of(notes(config)).rules == (
+        Rule(name="old", max_age=timedelta(days=30), action="delete"),
+    )
+
+
 def test_rules_beside_the_preset_stand_in_place_of_the_files(tmp_path: Path) -> None:
     """What keepfor.yaml says itself counts, and the product's file is not asked."""
     evolve.rebuild(tmp_path)

@@ -68,6 +68,8 @@ def apply(
         if not yes:
             _confirm(run, [plan for plan in results.values() if isinstance(plan, Plan)], force)
     _warn_of_traps(run, list(results), held)
+    # A sweep looks at everything once more, and both looks together would take twice the memory.
+    held.clear()
     documents, exit_codes = [], []
     for name, planned in results.items():
         document, code = _swept(run, name, planned, force)

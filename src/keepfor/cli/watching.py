@@ -89,8 +89,8 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
     Returns:
         The document has `stores`: for each `store`, `ok`, `lag`, `grace`, `findings` (the gravest
         first: `problem`, which is `trap`, `lag`, `breaker`, `leftover`, `held`, `idle`, `missing`,
-        `note`, `orphans` or `unbounded`; the `exit_code` that it accounts for, `what` and `fix`) and
-        `error` (null). A store that could not be read has `store`, `ok` and `error` only.
+        `note`, `orphans` or `unbounded`; the `exit_code` that it accounts for, `what` and `fix`)
+        and `error` (null). A store that could not be read has `store`, `ok` and `error` only.
     """
     documents: list[dict[str, Any]] = []
     lines: list[Block] = []

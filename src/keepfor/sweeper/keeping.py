@@ -209,10 +209,9 @@ class Keeper:
                 facts = _facts("sweep", self.name, outcome=outcome(result), **counts, duration=took)
                 LOG.log(
                     logging.WARNING if result.failed else logging.INFO,
-                    "Swept %s: %d of %d went, %d stayed, %d skipped, %d failed, in %.3f s.",
+                    "Swept %s: %s, %d stayed, %d skipped, %d failed, in %.3f s.",
                     self.name,
-                    result.applied,
-                    result.scanned,
+                    _went(result),
                     result.kept,
                     result.skipped,
                     result.failed,
@@ -278,6 +277,13 @@ def _deleted(result: Report | Exception) -> int:
         done = (said for said in result.outcomes if said.result == "applied")
         return sum(said.action == "delete" for said in done)
     return result.applied
+
+
+def _went(result: Report) -> str:
+    deleted = _deleted(result)
+    flagged = result.applied - deleted
+    more = f", {flagged} were flagged" if flagged else ""
+    return f"{deleted} of {result.scanned} went{more}"
 
 
 def _facts(event: str, store: str, **facts: Any) -> dict[str, Any]:
