@@ -20,6 +20,7 @@ import msgspec
 from keepfor.errors import StoreError
 from keepfor.items import Decision
 from keepfor.stores import files
+from keepfor.stores.frontmatter import is_text
 from keepfor.stores.ids import escape
 from keepfor.times import Known, parse_instant
 
@@ -261,12 +262,14 @@ def _leniently(line: bytes) -> _Row | None:
     if not isinstance(raw, dict):
         return None
     texts = {
-        key: raw[key] if isinstance(raw.get(key), str) else ""
+        key: raw[key] if isinstance(raw.get(key), str) and is_text(raw[key]) else ""
         for key in ("event", "ts", "action", "entity", "rule")
     }
     listed = raw.get("entities")
     listed = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
-    return _Row(**texts, entities=[id_ for id_ in listed if isinstance(id_, str)])
+    # A name that is not UTF-8 is known by its id alone.
+    ids = [id_ if is_text(id_) else escape(id_) for id_ in listed if isinstance(id_, str)]
+    return _Row(**texts, entities=[id_ for id_ in ids if is_text(id_)])
 
 
 def write(path: str, row: dict[str, Any]) -> None:

@@ -114,8 +114,11 @@ class Acting:
 
     def _told(self, said: Decision, done: Removal) -> Removal:
         """Tell in the log what was done, where it is to be told there."""
-        lasting = said.action == "flag" and self._scope.is_session_id(said.id)
-        if self._log.path is None or not (self._record or lasting):
+        session = self._scope.is_session_id(said.id)
+        lasting = session and said.action == "flag"
+        # A flag that the log holds ends with what it is about.
+        ends = session and said.id in self._log.flags
+        if self._log.path is None or not (self._record or lasting or ends):
             return done
         try:
             access.write(self._log.path, access.retention(said, utc_now()))

@@ -17,6 +17,7 @@ import msgspec
 
 from keepfor import __version__
 from keepfor.stores.access import LogState
+from keepfor.stores.frontmatter import is_text
 from keepfor.stores.notes import Head
 
 #: A file that changed so recently, in ns, may change once more without its times telling.
@@ -145,7 +146,8 @@ class HeadCache:
         rows = {name: row for name, row in known.items() if name not in gone}
         for name, row in changed.items():
             rows.pop(name, None)
-            if row is not None:
+            # A name that is not UTF-8 is not kept here.
+            if row is not None and is_text(name):
                 rows[name] = row
         self._new[folder] = msgspec.msgpack.encode(rows)
 

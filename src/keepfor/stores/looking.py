@@ -117,7 +117,7 @@ class Look:
                 Item(
                     id=id_,
                     type=scope.session_type,
-                    instant=Known(_modified(status), "mtime"),
+                    instant=Known(modified(status.st_mtime_ns), "mtime"),
                     accessed=self._accessed(id_),
                     bytes=status.st_size,
                     fingerprint=f"{removal.fingerprint(status)}@{self._log.accessed(id_)}",
@@ -129,9 +129,10 @@ class Look:
     def _take_notes(self, folder: Folder) -> None:
         log, cache = self._log, self._cache
         found = self._scope.notes_among(folder.files)
-        known = cache.rows(folder.path)
+        where = escape(folder.path)
+        known = cache.rows(where)
         heads, derived, touched = cache.heads, self._derived, log.touched
-        of_folder = escape(folder.path.partition("/")[0]) or self._scope.default_type
+        of_folder = where.partition("/")[0] or self._scope.default_type
         simple, append = self._scope.date is None, self._items.append
         changed: dict[str, Row | None] = {}
         for entry in found:
@@ -155,7 +156,8 @@ class Look:
                 if read is None:
                     continue
                 head, lasting = read
-                id_ = self._id(folder.path, entry.name)
+                stem = escape(entry.name.removesuffix(self._scope.suffix))
+                id_ = f"{where}/{stem}" if where else stem
                 row = self._row(id_, status, cache.number(head) if lasting else -1)
                 # What has just changed may change once more without its times telling.
                 lasting = lasting and status.st_ctime_ns < time.time_ns() - RACY
@@ -174,7 +176,7 @@ class Look:
             if not simple:
                 item = replace(item, instant=self._dated(item, head))
             append(item)
-        cache.put(folder.path, known, changed, {entry.name for entry in found})
+        cache.put(where, known, changed, {entry.name for entry in found})
 
     def _read(self, folder: Folder, name: str) -> tuple[Head, bool] | None:
         """What a note says, and whether it will be so again; None where it is gone."""
@@ -185,17 +187,13 @@ class Look:
         except OSError as error:
             return Head(links=None, held=f"it cannot be read ({error.strerror})"), False
 
-    def _id(self, folder: str, name: str) -> str:
-        stem = name.removesuffix(self._scope.suffix)
-        return escape(f"{folder}/{stem}" if folder else stem)
-
     def _row(self, id_: str, status: os.stat_result, head: int) -> Row:
         inode, size = status.st_ino, status.st_size
         mtime, ctime = status.st_mtime_ns, status.st_ctime_ns
         newest = self._log.newest.get(id_)
         access = "" if newest is None else newest.isoformat()
         fingerprint = f"{inode}:{size}:{mtime}:{ctime}@{access}"
-        instant = _EPOCH + timedelta(0, 0, mtime // 1000)
+        instant = modified(mtime)
         return Row(id_, inode, size, mtime, ctime, instant, fingerprint, newest, head)
 
     def _told(self, item: Item, head: Head) -> Item:
@@ -263,5 +261,10 @@ class _Derived(dict[str, str | None]):
         return self[link]
 
 
-def _modified(status: os.stat_result) -> datetime:
-    return _EPOCH + timedelta(0, 0, status.st_mtime_ns // 1000)
+def modified(mtime: int) -> datetime:
+    """The instant of an mtime in ns, to the microsecond."""
+    try:
+        return _EPOCH + timedelta(0, 0, mtime // 1000)
+    except OverflowError:
+        # Some file systems hold times that no calendar does; such a file is never old.
+        return datetime.max.replace(tzinfo=UTC)

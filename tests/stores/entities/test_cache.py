@@ -182,6 +182,19 @@ def test_a_corrupt_cache_is_not_believed(root: Path) -> None:
         assert scanned(cached(root)) == whole
 
 
+def test_odd_names_are_no_trouble_to_the_cache(root: Path) -> None:
+    """Files, folders and rows of the log whose names are not UTF-8 are found each time."""
+    note(root, os.fsdecode(b"caf\xe9/n\xff"))
+    note(root, os.fsdecode(b"caf\xe9/plain"))
+    with (root / "audit.log").open("a") as log:
+        log.write('{"event": "recall", "entities": ["\\ud800", "b"], "ts": "2026-07-02"}\n')
+        log.write('{"event": "retention", "action": "flag", "entity": "\\ud800", "rule": "r"}\n')
+    whole = scanned(plain(root))
+    assert r"caf\xe9/n\xff" in whole
+    for _ in range(2):
+        assert scanned(cached(root)) == whole
+
+
 def test_a_cache_that_was_deleted_is_made_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,7 +243,7 @@ def test_leftovers_are_told_and_readers_leave_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("since", ["nothing", "an edit slipped in", "the note was deleted"])
 def test_a_flag_killed_after_the_exchange_is_ended(tmp_path: Path, since: str) -> None:
-    """The flag stands and the old text goes; but an edit gets its name back, or stays and is told."""
+    """The flag stands and the old text goes; an edit gets its name back, or stays and is told."""
     path = note(tmp_path, "f/a", "text\n")
     token = removal.token_of(path.stat())
     new = path.with_name("new")

@@ -446,9 +446,8 @@ def test_a_store_without_a_log_keeps_the_flags_of_sessions_elsewhere(tmp_path: P
 def test_a_session_that_was_deleted_leaves_no_flag(tmp_path: Path, store: EntityStore) -> None:
     """What comes later under its name has not had the time to be objected to."""
     session(tmp_path, "s.json")
-    recorded = entities_at(tmp_path, record=True)
-    flag(recorded, next(iter(scanned(recorded).values())))
-    done(recorded, to("delete", next(iter(scanned(recorded).values()))))
+    flag(store, next(iter(scanned(store).values())))
+    done(store, to("delete", next(iter(scanned(store).values()))))
     session(tmp_path, "s.json")
     assert next(iter(scanned(store).values())).flagged_by is None
 

@@ -110,7 +110,8 @@ def test_lines_that_say_nothing_are_passed_over(
         ({"entities": ["a"], "more": {"deep": [1, 2]}}, {"a"}),
         ({"entities": ["li\nne"]}, {"li\nne", r"li\x0ane"}),
         ({"entities": ["a\\b"]}, {"a\\b", r"a\x5cb"}),
-        ({"entities": ["\ud800"]}, {"\ud800"}),
+        ({"entities": ["\ud800", "a"]}, {"a"}),
+        ({"entities": ["caf\udce9"]}, {r"caf\xe9", r"caf\x5cxe9"}),
     ],
 )
 def test_what_a_row_says_is_taken_as_far_as_it_goes(

@@ -9,7 +9,9 @@ import pytest
 
 from keepfor.errors import StoreError
 from keepfor.plan import build
+from keepfor.stores import looking
 from keepfor.stores.entities import entities_at
+from keepfor.times import Known
 from tests.entities import NOW, OLD, POLICY, YOUNG, note, recall, scanned, session, to
 from tests.stores.nobody import as_nobody, common_ground
 
@@ -98,14 +100,17 @@ def test_any_name_is_scanned_flagged_and_deleted(tmp_path: Path, name: bytes, id
     os.makedirs(folder)
     path = folder + b"/" + name + b".md"
     Path(os.fsdecode(path)).write_text("body\n")
-    store = entities_at(tmp_path)
+    store = entities_at(tmp_path, cache=str(tmp_path / "state"))
     (item,) = scanned(store).values()
     prefix = id_ if len(name) < 200 else "x" * 200
     assert (item.id, item.type) == (f"{prefix}/{id_}", prefix)
     (flagged,) = store.apply([to("flag", item)])
     assert flagged.result == "applied"
-    (again,) = scanned(store).values()
-    assert again.flagged_by == "stale"
+    recall(tmp_path, os.fsdecode(name[:200] + b"/" + name))
+    for _ in range(2):
+        (again,) = scanned(store).values()
+    assert (again.id, again.flagged_by) == (item.id, "stale")
+    assert isinstance(again.accessed, Known)
     (gone,) = store.apply([to("delete", again)])
     assert gone.result == "applied"
     assert os.listdir(folder) == []
@@ -171,6 +176,13 @@ def test_what_tells_the_age(tmp_path: Path) -> None:
     os.utime(path, ns=(0, 1_767_225_600_123_456_789))
     (item,) = scanned(tmp_path).values()
     assert repr(item.instant) == "Known(2026-01-01T00:00:00.123456+00:00, 'mtime')"
+
+
+@pytest.mark.parametrize("seconds", [10**12, -(10**12)])
+def test_a_time_that_no_calendar_holds_is_never_old(seconds: int) -> None:
+    """Some file systems keep times of any year; a file of such a time stays."""
+    assert looking.modified(seconds * 10**9).year == 9999
+    assert looking.modified(1_767_225_600 * 10**9) == OLD
 
 
 @pytest.mark.parametrize(
