@@ -300,6 +300,39 @@ def test_a_run_is_explained_and_a_row_is_not(place: Place) -> None:
     assert "this asks for one of kind entities or runs. Name one that is: rem." in ran.err
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"---\ntype: guideline\n" + b"x" * 99,
+        b"---\ntype: guideline\ntype: other\n---\n",
+        b"---\ntype: [a, b]\n---\n",
+    ],
+)
+def test_what_cannot_be_judged_stays_and_is_named(place: Place, root: Path, text: bytes) -> None:
+    """A note that cannot be told by its frontmatter is named by plan, and explained as planned."""
+    name = "guideline/keep-fixtures-small-note-3"
+    note = root / "entities" / f"{name}.md"
+    times = note.stat()
+    note.write_bytes(text)
+    os.utime(note, ns=(times.st_atime_ns, times.st_mtime_ns))
+    planned = place.run("plan", "--json").store
+    assert name not in {item["id"] for item in planned["items"]}
+    (said,) = (item for item in planned["spared"] if item["id"] == name)
+    assert said["reason"] == "veto"
+    assert name in place.run("plan").out
+    found = place.run("explain", "notes", name, "--json").json["decision"]
+    assert found == {key: said[key] for key in found}
+    assert f"It stays: {said['rule']}." in place.run("explain", "notes", name).out
+
+
+def test_a_log_that_is_torn_is_named(place: Place, root: Path) -> None:
+    """Lines of the log that cannot be read are counted in a note of the plan."""
+    log = root / "audit.log"
+    log.write_bytes(b"{broken\n" + log.read_bytes())
+    (note,) = (each for each in place.run("plan", "--json").store["notes"] if "audit.log" in each)
+    assert "1 line" in note
+
+
 # --- access -------------------------------------------------------------------------------
 
 
@@ -322,6 +355,7 @@ def test_an_access_to_nothing_is_told(place: Place, root: Path) -> None:
     ran = place.run("access", "notes", f"{id_}.md", id_, "--json")
     assert (ran.code, ran.json["recorded"], ran.json["unknown"]) == (3, [id_], [f"{id_}.md"])
     assert f"Did you mean {id_}?" in ran.err
+    assert json.loads((root / "audit.log").read_text().splitlines()[-1])["entities"] == [id_]
     before = (root / "audit.log").read_bytes()
     assert place.run("access", "notes", "nothing").code == 2
     assert (root / "audit.log").read_bytes() == before

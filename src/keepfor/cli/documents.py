@@ -100,8 +100,8 @@ def of_plan(plan: Plan) -> dict[str, Any]:
     - `digest`: of the whole plan;
     - `items`, of a store of items only: for each that would go its `id`, `action`, `rule`,
       `reason`, `bytes` and `evidence` (the numbers that it was decided on);
-    - `spared`, of notes and sessions only: the same for each that a rule or a ceiling would have
-      taken, and something else kept;
+    - `spared`, of notes and sessions only: the same for each that something kept from a rule or a
+      ceiling, and for each that could not be judged;
     - `times`, of a table only: how its times are written;
     - `parts`, of a table only: for each rule its `rule`, `type` (null: all that no other speaks
       of), `cutoff`, `count`, and of the oldest and the newest row that goes the keys (`first`,

@@ -24,18 +24,21 @@ _CALLED = {
     "flagged": "flagged already",
     "pinned": "pinned",
     "floor": "among the newest that always stay",
-    "veto": "not to be touched now",
+    "veto": "not to be judged",
 }
 
+#: Evidence that something else would have come of an item, or might have.
+_WITHHELD = ("withheld", "unknown")
 _UNITS = {"count": "", "bytes": " bytes"}
 
 
 def spared(plan: Plan) -> list[Decision]:
-    """What a rule or a ceiling would have taken, and something else kept."""
+    """What something kept from a rule or a ceiling, and what could not be judged."""
     return [
         said
         for said in plan.decisions
-        if said.action == "keep" and (said.reason == "spared" or "withheld" in said.evidence)
+        if said.action == "keep"
+        and (said.reason in ("spared", "veto") or not said.evidence.keys().isdisjoint(_WITHHELD))
     ]
 
 
@@ -170,8 +173,9 @@ def _reason(said: Decision) -> str:
 
 def _taker(said: Decision) -> str:
     """What would have taken an item that was spared."""
-    withheld = said.evidence.get("withheld")
-    return str(withheld if withheld is not None else said.rule or "-")
+    if said.reason == "spared":
+        return str(said.rule)
+    return str(said.evidence.get("withheld") or "-")
 
 
 def days(count: object) -> str:
