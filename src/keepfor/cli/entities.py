@@ -20,7 +20,6 @@ _CALLED = {
     "bytes": "above the ceiling",
     "spared": "with no access on record",
     "cited": "named by others",
-    "none": "that no rule took",
     "flagged": "flagged already",
     "pinned": "pinned",
     "floor": "among the newest that always stay",
@@ -70,7 +69,7 @@ def counts(plan: Plan) -> list[Fact]:
     return [
         Fact("delete", _by_reason(by_action["delete"])),
         Fact("flag", _by_reason(by_action["flag"])),
-        Fact("spare", _by_reason(kept_back)),
+        Fact("spare", _by_reason(kept_back, "of unknown age")),
         Fact("keep", _by_reason(rest)),
         *_ages(plan),
     ]
@@ -98,9 +97,13 @@ def done(report: Report, planned: Plan) -> tuple[str, list[Block]]:
     applied = [outcome for outcome in report.outcomes if outcome.result == "applied"]
     deleted = sum(outcome.action == "delete" for outcome in applied)
     flagged = len(applied) - deleted
-    are = "is" if deleted == 1 else "are"
-    more = f", and {number(flagged)} {'is' if flagged == 1 else 'are'} flagged" if flagged else ""
-    sentence = f"{number(deleted)} of {rows(report.scanned, report.kind)} {are} gone{more}."
+    of = rows(report.scanned, report.kind)
+    parts = [f"{number(deleted)} of {of} {_are(deleted)} gone"]
+    if flagged:
+        parts.append(f"{number(flagged)} {_are(flagged)} flagged")
+    sentence = f"{', and '.join(parts)}."
+    if flagged and not deleted:
+        sentence = f"{number(flagged)} of {of} {_are(flagged)} flagged, and nothing is gone."
     lines = [
         [
             outcome.id,
@@ -171,6 +174,10 @@ def _reason(said: Decision) -> str:
     return f"made from {facts['from']}, which goes"
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _taker(said: Decision) -> str:
     """What would have taken an item that was spared."""
     if said.reason == "spared":
@@ -183,16 +190,16 @@ def days(count: object) -> str:
     return span(timedelta(days=count)) if isinstance(count, int | float) else str(count)
 
 
-def _by_reason(decisions: Sequence[Decision]) -> str:
+def _by_reason(decisions: Sequence[Decision], no_reason: str = "that no rule took") -> str:
     reasons = Counter(said.reason.partition(":")[0] for said in decisions)
     if not reasons:
         return "0"
-    told = ", ".join(f"{number(count)} {_called(why)}" for why, count in sorted(reasons.items()))
+    called = _CALLED | {"none": no_reason}
+    told = ", ".join(
+        f"{number(count)} {called.get(reason, f'by {reason}')}"
+        for reason, count in sorted(reasons.items())
+    )
     return f"{number(len(decisions))} ({told})"
-
-
-def _called(reason: str) -> str:
-    return _CALLED.get(reason, f"by {reason}")
 
 
 def _ages(plan: Plan) -> Iterable[Fact]:
