@@ -15,13 +15,15 @@ from datetime import datetime
 
 import msgspec
 
-from keepfor import __version__
 from keepfor.stores.access import LogState
 from keepfor.stores.frontmatter import is_text
 from keepfor.stores.notes import Head
 
 #: A file that changed so recently, in ns, may change once more without its times telling.
 RACY = 2_000_000_000
+
+#: To be raised whenever something else than before is read from the same note, or kept of it.
+FORMAT = 1
 
 _MAGIC = b"keepfor heads 1\n"
 #: The length and the checksum of the contents, which follow.
@@ -60,7 +62,7 @@ Rows = dict[str, Row]
 class _Contents(msgspec.Struct, array_like=True):
     """All but the rows; of those where they are, how many bytes, and their checksum."""
 
-    version: str = ""
+    format: int = 0
     scope: str = ""
     log: LogState | None = None
     heads: list[Head] = []
@@ -165,7 +167,7 @@ class HeadCache:
             folders[folder] = (at, *old[1:])
             at += old[1]
         contents = msgspec.msgpack.encode(
-            _Contents(__version__, self._scope, log or self.log, self.heads, folders)
+            _Contents(FORMAT, self._scope, log or self.log, self.heads, folders)
         )
         with contextlib.suppress(OSError):
             self._write(self._path, contents)
@@ -183,7 +185,7 @@ class HeadCache:
         except (OSError, struct.error, msgspec.DecodeError):
             return _Contents()
         self._start = len(start) + length
-        if (found.version, found.scope) != (__version__, self._scope):
+        if (found.format, found.scope) != (FORMAT, self._scope):
             return _Contents()
         return found
 

@@ -195,6 +195,17 @@ def test_odd_names_are_no_trouble_to_the_cache(root: Path) -> None:
         assert scanned(cached(root)) == whole
 
 
+def test_a_cache_of_another_format_is_not_believed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another version of keepfor read, which may have read it otherwise, is read again."""
+    scanned(cached(root))
+    monkeypatch.setattr(headcache, "FORMAT", headcache.FORMAT + 1)
+    seen = reads(monkeypatch)
+    assert scanned(cached(root)) == scanned(plain(root))
+    assert len(seen) == 2 * 4
+
+
 def test_a_cache_that_was_deleted_is_made_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
