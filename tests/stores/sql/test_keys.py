@@ -53,7 +53,7 @@ def notes(url: str, key: str = "VARCHAR(40) NOT NULL PRIMARY KEY") -> str:
     return url
 
 
-def add(url: str, *names: str, instant: Any = OLD) -> None:
+def add(url: str, *names: str | float, instant: Any = OLD) -> None:
     for name in names:
         run(
             url,
@@ -383,3 +383,15 @@ def test_a_time_of_another_shape_that_comes_in_mid_sweep_stays(tmp_path: Path) -
 
     store.delete(store.aim(agreed), agreed, accept=accept)
     assert sorted(column(url, "SELECT id FROM notes")) == ["odd", "x", "y"]
+
+
+def test_a_key_that_is_only_called_a_number_is_found_again(tmp_path: Path) -> None:
+    """SQLite puts text, and numbers that are not whole, into a column of INT."""
+    url = f"sqlite:///{tmp_path}/notes.sqlite3"
+    lay(url, "CREATE TABLE notes (id INT NOT NULL PRIMARY KEY, ts <ts>)")
+    run(url, "CREATE INDEX ix_notes_ts ON notes (ts)")
+    for key in ("a", 1.5, 2):
+        add(url, key, instant=OLD)
+    add(url, "b", instant=YOUNG)
+    assert swept(store_of(url, tmp_path)).applied == 3
+    assert ids(url) == "b"

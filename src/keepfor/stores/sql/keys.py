@@ -80,7 +80,7 @@ def put(connection: Connection, keys: Sequence[Key], level: int) -> Gathered:
 
 
 def gather(
-    connection: Connection, query: Select[Any], level: int, *, whole: bool = False
+    connection: Connection, query: Select[Any], level: int, *, numbers: bool = False
 ) -> Gathered:
     """Set the keys that a query finds where the next statements can refer to them.
 
@@ -88,7 +88,7 @@ def gather(
         connection: the statements'.
         query: for the keys, each once.
         level: tells them from others that are in use at the same time.
-        whole: whether each is one whole number.
+        numbers: whether each is one whole number.
     """
     if connection.dialect.name == "postgresql":
         keys = query.subquery().c
@@ -96,7 +96,7 @@ def gather(
         arrays = [cast(func.array_agg(each, type_=ARRAY(Text)), Text) for each in keys]
         count, *texts = connection.execute(select(func.count(), *arrays)).one()
         return Gathered(count=count, among=_among_arrays(texts if count else []))
-    place = _shelf(connection, len(query.selected_columns), level, whole=whole)
+    place = _shelf(connection, len(query.selected_columns), level, numbers=numbers)
     found = connection.execute(insert(place).from_select([each.name for each in place.c], query))
     return Gathered(count=found.rowcount, among=_among_rows(place))
 
@@ -106,13 +106,13 @@ def as_it_is(value: object) -> BindParameter[Any]:
     return bindparam(None, value, NullType())
 
 
-def _shelf(connection: Connection, width: int, level: int, *, whole: bool = False) -> Any:
+def _shelf(connection: Connection, width: int, level: int, *, numbers: bool = False) -> Any:
     """An empty table of SQLite's own, which lies in no file of the database."""
     name, names = f"keepfor_{level}_{width}", [f"k{number}" for number in range(width)]
     columns = ", ".join(names)  # Without a type, so that a value stays what it is.
-    if whole:
-        # Among such keys SQLite finds one without an index that it would make each time.
-        name, columns = f"{name}_whole", "k0 INTEGER PRIMARY KEY"
+    if numbers:
+        # Among these SQLite finds one without an index that it would make each time.
+        name, columns = f"{name}_numbers", "k0 INTEGER PRIMARY KEY"
     connection.execute(text(f"CREATE TEMP TABLE IF NOT EXISTS {name} ({columns})"))
     place = table(name, *map(column, names), schema="temp")
     connection.execute(delete(place))

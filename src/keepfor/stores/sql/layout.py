@@ -107,7 +107,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     Parameters:
         rows: the table.
         key: the columns that tell a row from all others.
-        whole: whether the key is a single whole number.
+        grows: whether the key is one number, and the database hands out ever higher ones.
         time: the column that holds a row's time.
         time_type: what the database says that this column holds.
         type: the column that holds a row's type, if rules name types.
@@ -120,7 +120,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: TableClause
     key: tuple[ColumnElement[Any], ...]
-    whole: bool
+    grows: bool
     time: ColumnElement[Any]
     time_type: str
     type: ColumnElement[Any] | None
@@ -163,7 +163,7 @@ def lay_out(connection: Connection, spec: Spec, database: Database) -> Layout:
     return Layout(
         rows=clause,
         key=tuple(clause.c[name] for name in key),
-        whole=len(key) == 1 and "INT" in columns[key[0]].upper(),
+        grows=len(key) == 1 and database.keys_grow(connection, spec.table, key[0]),
         time=clause.c[spec.time],
         time_type=columns[spec.time],
         type=clause.c[spec.type] if spec.type else None,

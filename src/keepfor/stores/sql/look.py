@@ -133,7 +133,7 @@ class Look:
             orphans: whether orphans may go.
         """
         found = TableExtent(identity=self.database.identity(self.connection, self.spec.table))
-        grows = self._grows
+        grows = self.layout.grows
         if grows:
             highest = self.connection.execute(select(func.max(self.layout.key[0]))).scalar_one()
             found = replace(found, highest=highest or 0, witness=self._witness(highest))
@@ -205,13 +205,6 @@ class Look:
         except NoShape:
             return False
         return True
-
-    @property
-    def _grows(self) -> bool:
-        database, table = self.database, self.spec.table
-        return self.layout.whole and database.keys_grow(
-            self.connection, table, self.layout.key[0].name
-        )
 
     def _witness(self, key: int | None) -> str:
         """What tells the row of a key from another that is given the same one later."""

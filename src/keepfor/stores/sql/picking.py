@@ -54,7 +54,7 @@ class Picking:
             self._last = ends[0]
             condition = up_to(layout.order, self._last) & condition
         found = select(*layout.key).where(condition).with_for_update(skip_locked=True)
-        return gather(connection, found, 0, whole=layout.whole)
+        return gather(connection, found, 0, numbers=layout.grows)
 
 
 def _version(connection: Connection) -> int:

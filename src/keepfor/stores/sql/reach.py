@@ -164,7 +164,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         if certain or self.exact:
             found = select(*key).where(picked.among(key), self.certain)
             locked = found.with_for_update(skip_locked=True)
-            return gather(connection, locked, level, whole=self.layout.whole)
+            return gather(connection, locked, level, numbers=self.layout.grows)
         found = select(self.layout.time, *key).where(picked.among(key), self.possible)
         rows = connection.execute(found.with_for_update(skip_locked=True)).all()
         return put(connection, self.taken(rows), level)
