@@ -286,7 +286,7 @@ class Report(Tally, kw_only=True):
         plan: the digest of the plan that was carried out; empty for a prune at the write site.
         now: the instant it was judged by.
         cutoff: rows strictly older were expired.
-        started_by: `apply`, `background` or `write site`.
+        started_by: `apply`, `background`, `dashboard`, `mcp` or `write site`.
         duration: in seconds.
         notes: what a person should know, such as a second name that still holds the old rows.
         outcomes: for a store of items, what became of each decision.

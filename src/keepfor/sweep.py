@@ -35,7 +35,7 @@ PATIENCE = 10.0
 #: After how long of that whoever watches may call it off.
 _STEP = 0.5
 
-StartedBy = Literal["apply", "background", "write site"]
+StartedBy = Literal["apply", "background", "dashboard", "mcp", "write site"]
 
 
 class Recorder(Protocol):

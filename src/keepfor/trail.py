@@ -144,7 +144,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
         applied, kept, skipped, failed: the counts, 0 where it is unfinished.
         flagged: how many of those applied were flagged, and are there still.
         cutoff: rows strictly older were expired.
-        started_by: `apply`, `background` or `write site`.
+        started_by: `apply`, `background`, `dashboard`, `mcp` or `write site`.
         duration: in seconds; None where it is unfinished.
         plan: the digest of its plan; None at the write site.
         error: what went wrong, if anything did.
