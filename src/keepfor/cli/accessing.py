@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from keepfor.cli import codes
 from keepfor.cli.blocks import Line
 from keepfor.cli.documents import Answer
-from keepfor.cli.explaining import unknown_item
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.wording import rows
+from keepfor.config import asking
 
 
 def access(run: Invocation, name: str, ids: Sequence[str]) -> Answer:
@@ -30,18 +30,12 @@ def access(run: Invocation, name: str, ids: Sequence[str]) -> Answer:
         StoreError: when the store has no log, or it cannot be written.
     """
     store, moment = run.entities(name), run.clock()
-    there = {item.id for item in store.scan()}
-    wanted = list(dict.fromkeys(ids))
-    recorded = [id_ for id_ in wanted if id_ in there]
-    unknown = [id_ for id_ in wanted if id_ not in there]
-    errors = [unknown_item(id_, sorted(there)) for id_ in unknown]
-    if errors and not recorded:
-        raise errors[0]
-    store.record_access(recorded, moment)
-    for error in errors:
+    found = asking.record_access(store, ids, moment)
+    for error in found.unknown.values():
         run.warn(error)
-    run.out.show(Line(f"Recorded that {_were(len(recorded))} recalled now.", "good"))
-    facts = {"store": name, "at": moment, "recorded": recorded, "unknown": unknown}
+    run.out.show(Line(f"Recorded that {_were(len(found.recorded))} recalled now.", "good"))
+    unknown = list(found.unknown)
+    facts = {"store": name, "at": moment, "recorded": found.recorded, "unknown": unknown}
     return Answer(verb="access", facts=facts, exit_code=codes.PARTLY if unknown else codes.DONE)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from keepfor import plan as plans
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer
 from keepfor.cli.entities import days, threshold, why
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.wording import instant
-from keepfor.config import policy_of
-from keepfor.errors import UnknownItem
+from keepfor.config import asking, policy_of
 from keepfor.items import Decision, Evidence
 from keepfor.policy.explain import Change, Explanation, Opinion
 from keepfor.times import parse_now
@@ -47,23 +44,10 @@ def explain(
     run.policy = policy
     store, moment = run.items(name), run.clock() if now is None else parse_now(now)
     with run.out.progress(f"Reading {name}") as progress:
-        try:
-            held_to = policy_of(run.settings(name))
-            found = plans.explain(store, held_to, moment, id_, progress)
-        except UnknownItem:
-            raise unknown_item(id_, [item.id for item in store.scan()]) from None
+        found = asking.explain(store, policy_of(run.settings(name)), moment, id_, progress)
     run.out.show(*_described(name, id_, found))
     facts = {"store": name, "id": id_, "now": moment, **_document(found)}
     return Answer(verb="explain", facts=facts)
-
-
-def unknown_item(id_: str, ids: Sequence[str]) -> UnknownItem:
-    """That there is no such item, with the id that was most likely meant."""
-    from keepfor.config.faults import closest
-
-    meant = closest(id_, ids)
-    fix = f"Did you mean {meant}?" if meant else "Write an id as `keepfor plan` shows it."
-    return UnknownItem(id=id_, count=len(ids), fix=fix)
 
 
 def _document(found: Explanation) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepfor.errors import ConfigError, KeepforError, UnknownStore
+from keepfor.errors import KeepforError
 from keepfor.times import utc_now
 
 if TYPE_CHECKING:
@@ -81,14 +81,12 @@ class Invocation:
         Raises:
             UnknownStore: when there is no such store.
         """
-        stores = self.config.stores
-        if name not in stores:
-            from keepfor.config.faults import nearest
+        from keepfor.config import asking
 
-            raise UnknownStore(name=name, where=self.config.path, fix=nearest(name, stores))
-        if self.policy is not None and stores[name].kind != "entities":
-            raise self._of_another_kind(name, "entities")
-        return stores[name]
+        found = asking.settings(self.config, name)
+        if self.policy is not None and found.kind != "entities":
+            raise asking.of_another_kind(self.config, name, "entities")
+        return found
 
     def store(self, name: str) -> LedgerStore | RunStore | TableStore | EntityStore:
         """A store, to look at or to act on."""
@@ -103,12 +101,9 @@ class Invocation:
         Raises:
             ConfigError: when it is of another kind.
         """
-        from keepfor.stores.ledger import LedgerStore
+        from keepfor.config import asking
 
-        store = self.store(name)
-        if isinstance(store, LedgerStore):
-            return store
-        raise self._of_another_kind(name, "ledger")
+        return asking.ledger(self.config, name)
 
     def runs(self, name: str) -> RunStore:
         """A store that has to be a directory of runs.
@@ -116,12 +111,9 @@ class Invocation:
         Raises:
             ConfigError: when it is of another kind.
         """
-        from keepfor.stores.runs import RunStore
+        from keepfor.config import asking
 
-        store = self.store(name)
-        if isinstance(store, RunStore):
-            return store
-        raise self._of_another_kind(name, "runs")
+        return asking.runs(self.config, name)
 
     def entities(self, name: str) -> EntityStore:
         """A store that has to be one of notes and sessions.
@@ -129,12 +121,9 @@ class Invocation:
         Raises:
             ConfigError: when it is of another kind.
         """
-        from keepfor.stores.entities import EntityStore
+        from keepfor.config import asking
 
-        store = self.store(name)
-        if isinstance(store, EntityStore):
-            return store
-        raise self._of_another_kind(name, "entities")
+        return asking.entities(self.config, name)
 
     def items(self, name: str) -> RunStore | EntityStore:
         """A store that has to hold items with an identity.
@@ -142,13 +131,10 @@ class Invocation:
         Raises:
             ConfigError: when it holds rows.
         """
-        from keepfor.stores.entities import EntityStore
-        from keepfor.stores.runs import RunStore
+        from keepfor.config import asking
 
-        store = self.store(name)
-        if isinstance(store, RunStore | EntityStore):
-            return store
-        raise self._of_another_kind(name, "entities", "runs")
+        self.settings(name)
+        return asking.items(self.config, name)
 
     def table(self, name: str) -> TableStore:
         """A store that has to be a table.
@@ -157,20 +143,14 @@ class Invocation:
             ConfigError: when it is of another kind.
         """
         if self.settings(name).kind != "table":
-            raise self._of_another_kind(name, "table")
+            from keepfor.config import asking
+
+            raise asking.of_another_kind(self.config, name, "table")
         from keepfor.stores.table import TableStore
 
         store = self.store(name)
         assert isinstance(store, TableStore)
         return store
-
-    def _of_another_kind(self, name: str, *wanted: str) -> ConfigError:
-        stores = self.config.stores
-        of_it = [other for other, store in stores.items() if store.kind in wanted]
-        fix = f"Name one that is: {', '.join(of_it)}." if of_it else "There is none here that is."
-        kinds = " or ".join(wanted)
-        what = f"it is of kind {stores[name].kind}, and this asks for one of kind {kinds}."
-        return ConfigError(where=name, what=what, fix=fix)
 
     def warn(self, error: KeepforError | OSError) -> None:
         """Say what kept one store of several from being worked on."""
