@@ -25,6 +25,9 @@ from keepfor.times import utc_now
 
 FORMAT = 1
 
+#: Evidence that something else would have come of an item, or might have.
+_WITHHELD = ("withheld", "unknown")
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a policy would do to a store.
@@ -127,6 +130,16 @@ def build(
         breaker=None if policy.breaker is None else float(policy.breaker),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))
+
+
+def spared(plan: Plan) -> list[Decision]:
+    """What something kept from a rule or a ceiling, and what could not be judged."""
+    return [
+        said
+        for said in plan.decisions
+        if said.action == "keep"
+        and (said.reason in ("spared", "veto") or not said.evidence.keys().isdisjoint(_WITHHELD))
+    ]
 
 
 def explain(

@@ -28,9 +28,8 @@ from typing import Any
 import msgspec
 
 from keepfor.cli import codes
-from keepfor.cli.entities import spared
 from keepfor.items import Decision, Report, Tally
-from keepfor.plan import Plan
+from keepfor.plan import Plan, spared
 
 FORMAT = 1
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from keepfor.cli.blocks import Block, Fact, Line, Table
 from keepfor.cli.wording import instant, number, rows, size, span
 from keepfor.items import Decision, Evidence, Report
-from keepfor.plan import Plan
+from keepfor.plan import Plan, spared
 
 #: The order in which the gravest comes first.
 _GRAVITY = {"delete": 0, "flag": 1}
@@ -26,19 +26,7 @@ _CALLED = {
     "veto": "not to be judged",
 }
 
-#: Evidence that something else would have come of an item, or might have.
-_WITHHELD = ("withheld", "unknown")
 _UNITS = {"count": "", "bytes": " bytes"}
-
-
-def spared(plan: Plan) -> list[Decision]:
-    """What something kept from a rule or a ceiling, and what could not be judged."""
-    return [
-        said
-        for said in plan.decisions
-        if said.action == "keep"
-        and (said.reason in ("spared", "veto") or not said.evidence.keys().isdisjoint(_WITHHELD))
-    ]
 
 
 def flags(plan: Plan) -> int:

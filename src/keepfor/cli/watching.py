@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.planning import build, by_table
 from keepfor.cli.wording import instant, number, rows, size, span
-from keepfor.config import policy_of, traps
-from keepfor.config.models import Store
+from keepfor.config import traps
+from keepfor.config.overview import Overview, last_sweeps, overview
 from keepfor.config.standing import (
     Finding,
     Leftover,
@@ -24,12 +22,12 @@ from keepfor.config.standing import (
     leftovers,
 )
 from keepfor.errors import KeepforError
-from keepfor.history.coming import NextRun, next_run, process_of
-from keepfor.history.standing import Standing, standing
+from keepfor.history.coming import NextRun
+from keepfor.history.standing import Standing
 from keepfor.items import Item
 from keepfor.plan import Plan
 from keepfor.times import DAY
-from keepfor.trail import Sweep, latest
+from keepfor.trail import Sweep
 
 #: A difference between what a store holds and what it takes up that is not worth a word, in bytes.
 _LITTLE = 64 << 10
@@ -55,25 +53,16 @@ def status(run: Invocation, wanted: Sequence[str]) -> Answer:
     documents: list[dict[str, Any]] = []
     exit_codes = []
     names = run.names(wanted)
-    targets = {name: run.store(name).target for name in names}
-    last = latest(run.trail.records(), set(targets.values()))
+    last = last_sweeps(run.config, names)
     for name in names:
-        stands = _look(run, name)
-        if isinstance(stands, Exception):
-            run.warn(stands)
-            exit_codes.append(codes.of(stands))
-            documents.append({"store": name, "error": error(stands)})
+        try:
+            with run.out.progress(f"Reading {name}") as progress:
+                seen = overview(run.config, name, run.clock(), last, progress)
+        except (KeepforError, OSError) as problem:
+            run.warn(problem)
+            exit_codes.append(codes.of(problem))
+            documents.append({"store": name, "error": error(problem)})
             continue
-        settings, swept = run.settings(name), last.get(stands.target)
-        process = process_of(run.config.state_dir, stands.target)
-        seen = _Seen(
-            name=name,
-            stands=stands,
-            settings=settings,
-            swept=swept,
-            coming=next_run(swept, settings.interval, stands.now, process),
-            left=leftovers(run.store(name)),
-        )
         run.out.show(*_described(seen))
         documents.append(_document(seen))
     facts = {"stores": documents}
@@ -130,37 +119,7 @@ def check(run: Invocation, wanted: Sequence[str]) -> Answer:
     return Answer(verb="check", facts=facts, exit_code=codes.gravest(exit_codes))
 
 
-class _Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """How a store was found to stand.
-
-    Parameters:
-        name: the store's.
-        stands: what history it holds, and what its policy would do now.
-        settings: its settings.
-        swept: its last sweep, if any is on record.
-        coming: its next one, as far as that is known.
-        left: what earlier sweeps left.
-    """
-
-    name: str
-    stands: Standing
-    settings: Store
-    swept: Sweep | None
-    coming: NextRun | None
-    left: Sequence[Leftover]
-
-
-def _look(run: Invocation, name: str) -> Standing | KeepforError | OSError:
-    """How a store stands; or what kept that from being seen."""
-    try:
-        store, policy = run.store(name), policy_of(run.settings(name))
-        with run.out.progress(f"Reading {name}") as progress:
-            return standing(store, policy, run.clock(), name=name, progress=progress)
-    except (KeepforError, OSError) as problem:
-        return problem
-
-
-def _document(seen: _Seen) -> dict[str, Any]:
+def _document(seen: Overview) -> dict[str, Any]:
     stands = seen.stands
     return {
         "store": seen.name,
@@ -181,7 +140,7 @@ def _document(seen: _Seen) -> dict[str, Any]:
     }
 
 
-def _described(seen: _Seen) -> list[Block]:
+def _described(seen: Overview) -> list[Block]:
     stands, held = seen.stands, seen.stands.held
     heading = Heading(seen.name, (stands.kind, stands.target))
     facts = [
@@ -226,7 +185,7 @@ def _space(stands: Standing) -> list[Fact]:
     return [Fact("on disk", f"{about}{size(space.on_disk)}")]
 
 
-def _orphans(seen: _Seen) -> list[Fact]:
+def _orphans(seen: Overview) -> list[Fact]:
     if not seen.stands.orphans:
         return []
     fate = "which stay" if seen.settings.keeps_orphans else "which the next sweep deletes"
