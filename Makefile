@@ -24,10 +24,10 @@ $(STAMP): pyproject.toml requirements-dev.txt
 demo: $(STAMP)  ## Expire a sandbox ledger of 120 days, and show each step.
 	$(BIN)/keepfor demo
 
-test: $(STAMP)  ## Run every test, with coverage.
-	$(BIN)/python -m pytest -n 2 --cov
+test: $(STAMP)  ## Run every test but those of the documentation, with coverage.
+	$(BIN)/python -m pytest -n 2 --cov --ignore=tests/docs
 
-check: $(STAMP)  ## Lint, types, layers and documentation.
+check: $(STAMP)  ## Lint, types, layers, and what the documentation says.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
