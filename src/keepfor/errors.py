@@ -178,6 +178,13 @@ class PlanStale(KeepforError):
     exit_code = 6
 
 
+class UnknownPlan(KeepforError):
+    """No plan with the digest {digest!r} was shown here, or a later one of its store took its
+    place. Nothing was done. Ask for a plan, look at it, and apply that one by its digest."""
+
+    exit_code = 6
+
+
 class NotConfirmed(KeepforError):
     """Nothing was done: {why}"""
 
