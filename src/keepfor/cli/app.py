@@ -273,6 +273,27 @@ def log(
 
 
 @app.command(cls=Command)
+def mcp(
+    context: typer.Context,
+    allow_apply: Annotated[
+        bool, typer.Option("--allow-apply", help="Let the agent apply plans that it was shown.")
+    ] = False,
+    config: Config = None,
+) -> Verb:
+    """Answer an agent over stdin and stdout, by the Model Context Protocol.
+
+    The agent sees how stores stand, what would go and why. It deletes nothing, unless it is let.
+    """
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.serving_mcp import mcp
+
+        return mcp(run, allow_apply=allow_apply)
+
+    return Verb(do, config or context.obj, False)
+
+
+@app.command(cls=Command)
 def demo(context: typer.Context, json: Json = False) -> Verb:
     """Hold a sandbox of 120 days of recalls to 90, and show each step."""
 
