@@ -54,7 +54,8 @@ def test_a_large_ledger_is_told_by_its_ends(large: Path) -> None:
     held = stands.held
     assert (held.oldest, held.newest) == (NOW - 120 * DAY, NOW - 4 * MINUTE)
     assert (held.bytes, held.lag) == (43_200 * 57, 30 * DAY)
-    assert (held.rows, stands.due) == (43_200, pytest.approx(10_800, abs=2))
+    assert held.rows == 43_200
+    assert stands.due == pytest.approx(10_800, abs=2)
     assert stands.estimated == ("rows", "due", "share")
     assert stands.share == pytest.approx(0.25, abs=0.001)
     assert not stands.tripped
