@@ -265,6 +265,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         reason: why the plan said so.
         result: `applied`, `skipped` (it changed since the plan) or `failed`.
         why: what changed, or what the system said.
+        rule: the rule or ceiling that said so; a store need not tell, for the plan does.
     """
 
     id: str
@@ -272,6 +273,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     result: Literal["applied", "skipped", "failed"]
     why: str = ""
+    rule: str | None = None
 
 
 class Report(Tally, kw_only=True):

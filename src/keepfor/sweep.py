@@ -313,7 +313,10 @@ def _count_items(
     sizes = {decision.id: decision.bytes for decision in planned}
     _fill(report, plan.survey)
     report.notes += [f"{outcome.id}: {outcome.why}" for outcome in done if outcome.why]
-    report.outcomes = outcomes
+    rules = {decision.id: decision.rule for decision in planned}
+    report.outcomes = [
+        msgspec.structs.replace(outcome, rule=rules[outcome.id]) for outcome in outcomes
+    ]
     report.applied, report.skipped = results["applied"], results["skipped"]
     report.failed = results["failed"]
     report.expired = sum(outcome.reason in BY_RULE for outcome in gone)

@@ -278,7 +278,7 @@ def _outcome(report: Report) -> dict[str, Any]:
         outcome |= {name: getattr(report, name) for name in ("dependents", "orphans", "parts")}
     if report.outcomes:
         outcome["items"] = [
-            {"id": done.id, "action": done.action, "reason": done.reason, "result": done.result}
+            {name: getattr(done, name) for name in ("id", "action", "rule", "reason", "result")}
             for done in report.outcomes
         ]
     return outcome

@@ -107,8 +107,8 @@ def test_items_are_named_with_reason_and_result(trail: Trail) -> None:
     apply(planned(store), store, KEEP, NOW, trail=trail)
     outcome = next(trail.records("outcome"))
     assert outcome["items"] == [
-        {"id": "a", "action": "delete", "reason": "age", "result": "applied"},
-        {"id": "b", "action": "delete", "reason": "age", "result": "failed"},
+        {"id": "a", "action": "delete", "rule": "keep_for", "reason": "age", "result": "applied"},
+        {"id": "b", "action": "delete", "rule": "keep_for", "reason": "age", "result": "failed"},
     ]
 
 
