@@ -321,3 +321,17 @@ def test_a_configuration_that_is_wrong_is_told_by_each_tool(
     assert house.snapshot() == before
     house.configure()
     assert doer.ask("retention_apply", digest=digest)["deleted"] == 151
+
+
+def test_a_trail_that_cannot_be_read_is_told(doer: Server, house: House) -> None:
+    """Where the record of sweeps is no file, the tools that need it say which one it is; nothing
+    is swept without a record."""
+    digest = shown(doer, "recall")
+    trail = house.folder / "state" / "trail.jsonl"
+    trail.mkdir(parents=True)
+    before = house.snapshot()
+    for tool, arguments in (("retention_status", {}), ("retention_apply", {"digest": digest})):
+        said = doer.refusal(tool, **arguments)
+        assert str(trail) in said
+        assert "mistake in keepfor itself" not in said
+    assert house.snapshot() == before

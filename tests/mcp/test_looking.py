@@ -112,6 +112,13 @@ def test_a_long_plan_is_cut_and_says_by_how_much(reader: Server) -> None:
     assert plan["digest"] == whole["digest"]
 
 
+def test_what_is_deleted_is_told_before_what_is_flagged(reader: Server) -> None:
+    """However few items are told, no flag stands in the place of a deletion."""
+    plan = by_store(reader.ask("retention_plan", stores=["notes"], limit=9))["notes"]["plan"]
+    assert {said["id"] for said in plan["items"]} == evolve.expected_ids("delete")
+    assert plan["items_left_off"] == 14
+
+
 def test_a_plan_of_what_cannot_be_read_hides_no_other(reader: Server) -> None:
     """Each store that can be read has a plan, and each that cannot has an error in its place."""
     told = by_store(reader.ask("retention_plan"))

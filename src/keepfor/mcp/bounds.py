@@ -27,6 +27,8 @@ def bounded(value: Any) -> Any:
 
 def message(error: BaseException) -> str:
     """What an error says, cut to a size, and fit to be sent."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return _text(f"{error.filename}: {error.strerror}.", _MESSAGE)
     return _text(str(error), _MESSAGE)
 
 

@@ -13,6 +13,7 @@ from keepfor import config
 from keepfor.config import Config, asking
 from keepfor.errors import KeepforError, UnknownPlan
 from keepfor.mcp.answers import Problem
+from keepfor.mcp.bounds import message
 from keepfor.plan import Plan
 from keepfor.stores.base import Progress
 from keepfor.sweeper import Stopped
@@ -93,4 +94,4 @@ def until_cancelled(store: str) -> Progress:
 
 def problem(error: KeepforError | OSError) -> Problem:
     """What stands in the place of a store that cannot be read."""
-    return Problem(type=type(error).__name__, message=str(error))
+    return Problem(type=type(error).__name__, message=message(error))
