@@ -15,6 +15,7 @@ from keepfor.plan import build
 from keepfor.policy.limits import breaker_trips
 from keepfor.policy.rules import Policy, terms
 from keepfor.stores.base import ItemStore, Progress, RowStore
+from keepfor.stores.daily import Daily, of_items, of_rows
 from keepfor.stores.ends import by_its_ends
 from keepfor.stores.ids import unescape
 from keepfor.stores.ledger import LedgerStore
@@ -143,6 +144,27 @@ def standing(
         estimated=seen.estimated,
         notes=seen.notes,
     )
+
+
+def by_day(
+    store: RowStore | ItemStore, policy: Policy, now: datetime, progress: Progress | None = None
+) -> list[Daily]:
+    """What a store holds, by day of age, for each type that its policy tells apart.
+
+    Parameters:
+        store: what to look at.
+        policy: what it is held to.
+        now: the instant that ages are counted from.
+        progress: called with how far it is.
+
+    Raises:
+        BadPolicy: when the policy asks something of a store of rows that only items can give.
+        StoreError: when the store cannot be read.
+    """
+    if isinstance(store, RowStore):
+        types = [cut.type for cut in terms(policy, now, store.bounds).by_type]
+        return of_rows(store, now, types, progress)
+    return of_items(store.scan(progress), now)
 
 
 def _look(store: RowStore, agreed: Terms, progress: Progress | None) -> _Look:
