@@ -143,8 +143,8 @@ def _of_kind(kind: str, items: object, parts: object) -> dict[str, Any]:
 def of_report(report: Report) -> dict[str, Any]:
     """What a sweep did: the counts as in a plan, and `rules`, `plan`, `started_by`, `duration`.
 
-    Of a store of items also `items`: for each its `id`, `action`, `rule`, `reason`, `result`, `why`; of
-    a table `parts`, as in a plan, with what was to go.
+    Of a store of items also `items`: for each its `id`, `action`, `rule`, `reason`, `result` and
+    `why`; of a table `parts`, as in a plan, with what was to go.
     """
     return {
         "store": report.store,
