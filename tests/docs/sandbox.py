@@ -191,7 +191,7 @@ def save_script(example: Example) -> None:
 
 def parse_json(example: Example) -> str | None:
     """Hold a block to being JSON."""
-    return _parsed([example.parsed])
+    return _parsed([str(example.parsed)])
 
 
 def parse_rows(example: Example) -> str | None:

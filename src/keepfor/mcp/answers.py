@@ -55,8 +55,10 @@ class LastSweep(Said):
     """The last sweep on record."""
 
     at: str
-    outcome: str
-    started_by: str
+    outcome: str = Field(
+        description="done, nothing to do, partly done, failed, or unfinished: killed, or at work."
+    )
+    started_by: str = Field(description="apply, background, dashboard, mcp or write site.")
     applied: int = Field(description="How many were deleted or flagged.")
     flagged: int
     failed: int
@@ -84,9 +86,11 @@ class Standing(Said):
     target: str = Field(description="Where it lies.")
     exists: bool = Field(description="Whether anything is there yet.")
     history: History
-    logical_bytes: int
-    on_disk_bytes: int
-    reclaimable_bytes: int | None
+    logical_bytes: int = Field(description="What its content comes to.")
+    on_disk_bytes: int = Field(description="What the disk gives it; of a table, its database.")
+    reclaimable_bytes: int | None = Field(
+        description="How much of that holds nothing any more; null where that cannot be."
+    )
     due: int = Field(description="How many rows or items a sweep would delete now.")
     breaker: Breaker
     last_sweep: LastSweep | None
@@ -138,9 +142,9 @@ class Decision(Said):
     id: str
     action: Action
     rule: str | None
-    reason: str
+    reason: str = Field(description="In a word: age, unused, count, bytes, spared, cited, …")
     bytes: int
-    evidence: Evidence
+    evidence: Evidence = Field(description="The numbers that it was decided on.")
 
 
 class Part(Said):
@@ -171,25 +175,25 @@ class Proposal(Said):
     kept: int
     delete: int
     flag: int
-    expired: int
-    unreadable: int
-    over_ceiling: int
+    expired: int = Field(description="Of what would be deleted: past their age.")
+    unreadable: int = Field(description="Rows that no reader can use.")
+    over_ceiling: int = Field(description="The oldest above a ceiling.")
     future: int = Field(description="Kept, with a time that is still to come.")
     unknown: int = Field(description="Kept, with an age that cannot be read.")
     cutoff: datetime | None = Field(description="Rows strictly older are expired.")
     oldest_kept: datetime | None
-    lag_seconds: float
+    lag_seconds: float = Field(description="How long the oldest of what is due has been due.")
     bytes_before: int
     bytes_after: int
     dependents: dict[str, int] = Field(description="Rows of other tables that go along.")
     orphans: dict[str, int] = Field(description="Rows of other tables whose own row is gone.")
-    orphans_stay: bool
+    orphans_stay: bool = Field(description="Whether a sweep leaves those where they are.")
     breaker: Breaker
     parts: list[Part] = Field(description="Of a table, what each rule takes.")
     items: list[Decision] = Field(description="Of items, what would go or be flagged.")
     items_left_off: int = Field(description="How many more would; ask with a higher limit.")
     spared: list[Decision] = Field(description="What something kept from a rule or a ceiling.")
-    spared_left_off: int
+    spared_left_off: int = Field(description="How many more were; ask with a higher limit.")
     traps: list[Trap]
     notes: Notes
 
@@ -239,7 +243,7 @@ class Explanation(Said):
     now: datetime
     decision: Decision
     rules: list[Opinion] = Field(description="In their order; the first yes decides.")
-    next: Change | None
+    next: Change | None = Field(description="What becomes of it after this; null where unknown.")
 
 
 # --- recall_trace, recent_runs, record_access ---------------------------------------------
@@ -249,14 +253,14 @@ class Match(Said):
     """One recall in which the note surfaced. What a row says otherwise is told as text."""
 
     at: datetime | None
-    query_hash: str | None
+    query_hash: str | None = Field(description="Of the query, which itself is not recorded.")
     path: str | None
     sim: float | str | None
     keyword: float | str | None
-    combined: float | str | None
-    rank: int | float | str | None
+    combined: float | str | None = Field(description="The score that it was ranked by.")
+    rank: int | float | str | None = Field(description="Its place among the notes of the recall.")
     lifecycle_tier: str | None
-    decay_score: float | str | None
+    decay_score: float | str | None = Field(description="How much of it had decayed.")
 
 
 class Trace(Said):
@@ -265,7 +269,9 @@ class Trace(Said):
     store: str
     slug: str
     matches: list[Match]
-    empty: Literal["no ledger", "never recalled", "no evidence"] | None
+    empty: Literal["no ledger", "never recalled", "no evidence"] | None = Field(
+        description="Why there are no matches; null where there are some."
+    )
     explanation: str = Field(description="The same in words; empty where there are matches.")
 
 
@@ -298,8 +304,8 @@ class Accessed(Said):
 
     store: str
     at: datetime
-    recorded: list[str]
-    unknown: list[UnknownId]
+    recorded: list[str] = Field(description="The ids whose recall stands in the log now.")
+    unknown: list[UnknownId] = Field(description="Ids of nothing that is there; not recorded.")
 
 
 # --- retention_apply ----------------------------------------------------------------------
@@ -328,11 +334,11 @@ class Report(Said):
     failed: int
     deleted: int
     flagged: int
-    dependents: dict[str, int]
-    orphans: dict[str, int]
+    dependents: dict[str, int] = Field(description="Rows of other tables that went along.")
+    orphans: dict[str, int] = Field(description="Rows of other tables whose own row was gone.")
     bytes_before: int
     bytes_after: int
     duration_seconds: float
-    not_done: list[NotDone]
-    not_done_left_off: int
+    not_done: list[NotDone] = Field(description="What was left alone, item by item.")
+    not_done_left_off: int = Field(description="How many more were.")
     notes: Notes

@@ -12,7 +12,10 @@ _LONGEST_ID = 4096
 MOST = 200
 
 Name = Annotated[
-    str, Field(max_length=200, description="The store's name in keepfor.yaml; status lists them.")
+    str,
+    Field(
+        max_length=200, description="The store's name in keepfor.yaml; retention_status lists them."
+    ),
 ]
 Names = Annotated[
     list[Name],
