@@ -335,3 +335,12 @@ def test_a_trail_that_cannot_be_read_is_told(doer: Server, house: House) -> None
         assert str(trail) in said
         assert "mistake in keepfor itself" not in said
     assert house.snapshot() == before
+
+
+def test_too_many_stores_are_not_passed_over_in_silence(doer: Server, house: House) -> None:
+    """Of more stores than an answer has room for, none is left out unsaid."""
+    many = "".join(f"  s{at}: {{kind: ledger, path: s{at}, keep_for: 90d}}\n" for at in range(201))
+    house.configure(f"state_dir: state\nstores:\n{many}")
+    said = doer.refusal("retention_status")
+    assert "these are 201 stores, and one answer tells of 200 at most" in said
+    assert len(doer.ask("retention_status", stores=["s0", "s200"])["stores"]) == 2

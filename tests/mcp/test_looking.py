@@ -60,6 +60,22 @@ def test_no_answer_holds_a_password(reader: Server) -> None:
     assert "ada@127.0.0.1" in reader.refusal("history_window", store="remote")
 
 
+def test_a_look_writes_nothing(reader: Server) -> None:
+    """Whatever only looks leaves every byte and mtime of the stores as it was, and no record."""
+    before = reader.house.snapshot()
+    for tool, arguments in {
+        "retention_status": {},
+        "retention_plan": {},
+        "retention_explain": {"store": "rem", "id": "rem-2026-07-15T04_00_00.000Z"},
+        "recall_trace": {"store": "recall", "slug": "naming"},
+        "recent_runs": {"store": "rem"},
+        "history_window": {"store": "audit"},
+    }.items():
+        reader.ask(tool, **arguments)
+    assert reader.house.snapshot() == before
+    assert reader.house.trail == []
+
+
 def test_stores_are_told_that_were_asked_for(reader: Server) -> None:
     """Names pick stores, each told once, in that order."""
     answer = reader.ask("retention_status", stores=["rem", "recall", "rem"])

@@ -232,10 +232,11 @@ def test_work_that_nobody_waits_for_stops_at_its_next_step() -> None:
 
 
 def test_an_answer_has_an_end() -> None:
-    """Long texts, lists and tables are cut, long texts say by how much, and all the rest stays."""
+    """Long texts, lists and tables are cut, texts and lists of texts say by how much, and all the
+    rest stays."""
     value = {"a": "x" * 1001, "b": ["y" * 1000] * 201, "c": {str(i): i for i in range(300)}}
     told = bounded({**value, "d": [1, 2.5, True, None, {"e": "é"}]})
     assert told["a"] == "x" * 1000 + "… (1 more characters)"
-    assert told["b"] == ["y" * 1000] * 200
+    assert told["b"] == [*["y" * 1000] * 200, "… and 1 more"]
     assert told["c"] == {str(i): i for i in range(200)}
     assert told["d"] == [1, 2.5, True, None, {"e": "é"}]

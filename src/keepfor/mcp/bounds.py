@@ -19,7 +19,10 @@ def bounded(value: Any) -> Any:
     if isinstance(value, str):
         return _text(value, _TEXT)
     if isinstance(value, list):
-        return [bounded(entry) for entry in value[:_ENTRIES]]
+        told = [bounded(entry) for entry in value[:_ENTRIES]]
+        left = len(value) - _ENTRIES
+        # A sentence more has its place among sentences alone.
+        return [*told, f"… and {left} more"] if left > 0 and isinstance(value[0], str) else told
     if isinstance(value, dict):
         return {_text(key, _TEXT): bounded(value[key]) for key in list(value)[:_ENTRIES]}
     return value

@@ -11,8 +11,9 @@ from anyio import from_thread
 
 from keepfor import config
 from keepfor.config import Config, asking
-from keepfor.errors import KeepforError, UnknownPlan
+from keepfor.errors import ConfigError, KeepforError, UnknownPlan
 from keepfor.mcp.answers import Problem
+from keepfor.mcp.asked import MOST
 from keepfor.mcp.bounds import message
 from keepfor.plan import Plan
 from keepfor.stores.base import Progress
@@ -73,8 +74,12 @@ def names_of(settings: Config, wanted: Sequence[str]) -> list[str]:
 
     Raises:
         UnknownStore: when one of them is not configured.
+        ConfigError: when they are more than one answer has room for.
     """
     names = list(dict.fromkeys(wanted)) or list(settings.stores)
+    if len(names) > MOST:
+        what = f"these are {len(names)} stores, and one answer tells of {MOST} at most."
+        raise ConfigError(where="stores", what=what, fix="Name those that you want.")
     for name in names:
         asking.settings(settings, name)
     return names
