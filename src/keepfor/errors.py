@@ -149,6 +149,11 @@ class CannotServe(KeepforError):
     or --metrics-host."""
 
 
+class CannotListen(KeepforError):
+    """The dashboard cannot be served at {host}:{port}: {why}. Name another place with --port or
+    --host."""
+
+
 class CannotReplace(StoreError):
     """{path} cannot be replaced without changing its {attribute} ({why}), so it was left as it
     was. Prune it as the user that owns it."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keepfor.cli import single
+from keepfor.cli import foreseeing, single
 from keepfor.cli.codes import MEANINGS
 from keepfor.cli.command import Command, Verb
 from keepfor.cli.options import Config, Json, Now, Policy, Stores
@@ -229,6 +229,7 @@ def check(
     return Verb(do, config or context.obj, json)
 
 
+foreseeing.add_to(app)
 single.add_to(app)
 
 
@@ -270,6 +271,37 @@ def log(
         return log(run, stores or [], count)
 
     return Verb(do, config or context.obj, json)
+
+
+@app.command(cls=Command)
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Serve it at this address.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", metavar="PORT", min=0, max=65535, help="The port; 0 takes any that is free."
+        ),
+    ] = 8765,
+    allow_apply: Annotated[
+        bool, typer.Option("--allow-apply", help="Let a person apply plans that it shows.")
+    ] = False,
+    config: Config = None,
+) -> Verb:
+    """Show stores, plans and the trail in a browser.
+
+    It only shows, unless it is let; then it prints a token that lets one plan be applied. Beyond
+    this machine nobody reads without a token either.
+    """
+
+    def do(run: Invocation) -> Answer:
+        from keepfor.cli.serving import serve
+
+        return serve(run, host=host, port=port, allow_apply=allow_apply)
+
+    return Verb(do, config or context.obj, False)
 
 
 @app.command(cls=Command)
