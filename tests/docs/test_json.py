@@ -38,6 +38,9 @@ COMMANDS = {
     "keepfor run": ["run --once"],
     "keepfor status": ["status recall", "run --once", "status"],
     "keepfor check": ["check recall", "check broken"],
+    "keepfor forecast": ["forecast"],
+    "keepfor diff": ["diff keepfor.yaml shorter.yaml"],
+    "keepfor why": ["apply notes --yes", "why notes guideline/close-sqlite-connections-note-5"],
     "keepfor explain": ["explain notes guideline/write-the-newline-last-note-7"],
     "keepfor access": ["access notes guideline/write-the-newline-last-note-7"],
     "keepfor trace": ["trace recall naming"],
@@ -103,6 +106,11 @@ def stores(sandbox: Sandbox) -> Path:
         "  notes: {preset: evolve-lite}\n"
     )
     evolve.rebuild(folder)
+    (folder / "shorter.yaml").write_text(
+        "stores:\n"
+        "  recall: {kind: ledger, path: recall-history.jsonl, keep_for: 30d, max_bytes: 9KiB}\n"
+        "  broken: {kind: ledger, path: a-folder, keep_for: 30d}\n"
+    )
     (folder / "trapped.yaml").write_text(
         "rules:\n  - {name: stale, max_age: 90d}\n  - {name: never, max_age: 180d}\n"
     )

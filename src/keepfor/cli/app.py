@@ -230,6 +230,7 @@ def check(
 
 
 foreseeing.add_to(app)
+foreseeing.add_to(app)
 single.add_to(app)
 
 
