@@ -230,7 +230,6 @@ def check(
 
 
 foreseeing.add_to(app)
-foreseeing.add_to(app)
 single.add_to(app)
 
 
