@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from keepfor import plan as plans
 from keepfor.config import Config, asking, policy_of
+from keepfor.history.standing import by_day
 from keepfor.items import Item
 from keepfor.stores.base import RowStore
 from keepfor.web import charts, histories
@@ -24,7 +25,8 @@ def ages(desk: Desk, config: Config, name: str) -> Markup:
     """
     store, policy = asking.store(config, name), policy_of(asking.settings(config, name))
     if isinstance(store, RowStore):
-        found = histories.of_store(store, policy, desk.now(), _BARS)
+        now = desk.now()
+        found = histories.of_rows(by_day(store, policy, now), store, policy, now, _BARS)
     else:
         items: list[Item] = []
         plan = plans.build(store, policy, desk.now(), name=name, seen=items)

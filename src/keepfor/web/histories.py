@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -11,7 +11,7 @@ from keepfor.items import Item
 from keepfor.plan import Plan
 from keepfor.policy.rules import Policy, Rule, terms
 from keepfor.stores.base import RowStore
-from keepfor.stores.daily import Daily, of_items, of_rows
+from keepfor.stores.daily import Daily, of_items
 from keepfor.times import DAY, format_duration
 from keepfor.web.charts import Bar, Mark, bars, split
 
@@ -46,25 +46,24 @@ def of_plan(plan: Plan, items: Iterable[Item], policy: Policy, most: int = 120) 
     return _put_together(stays, goes, policy, most)
 
 
-def of_store(store: RowStore, policy: Policy, now: datetime, most: int = 120) -> History:
+def of_rows(
+    held: Sequence[Daily], store: RowStore, policy: Policy, now: datetime, most: int = 120
+) -> History:
     """What a store of rows holds by age.
 
     Parameters:
+        held: the same as counts, by type and day of age.
         store: the store.
         policy: what it is held to.
-        now: the instant to judge ages by.
+        now: the instant that ages are counted from.
         most: how many bars at the most.
-
-    Raises:
-        StoreError: when it cannot be read.
     """
     agreed = terms(policy, now, store.bounds)
-    ages: dict[str | None, float | None] = {
-        cut.type: None if cut.cutoff is None else (now - cut.cutoff) / DAY for cut in agreed.by_type
+    cutoffs = {None: agreed.cutoff} | {cut.type: cut.cutoff for cut in agreed.by_type}
+    ages = {
+        type_: None if cutoff is None else (now - cutoff) / DAY for type_, cutoff in cutoffs.items()
     }
-    ages[None] = None if agreed.cutoff is None else (now - agreed.cutoff) / DAY
-    types = [cut.type for cut in agreed.by_type]
-    stays, goes = split(of_rows(store, now, types), ages)
+    stays, goes = split(held, ages)
     return _put_together(stays, goes, policy, most)
 
 

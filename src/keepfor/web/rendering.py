@@ -17,6 +17,7 @@ from keepfor.config.standing import in_words
 from keepfor.items import noun
 from keepfor.times import Known, parse_instant
 from keepfor.web import charts
+from keepfor.web.forecasts import some
 from keepfor.web.storepages import evidence
 from keepfor.wording import instant, number, rows, size, span, visible, why
 
@@ -67,6 +68,8 @@ def _templates() -> Environment:
         "ago": ago,
         "noun": noun,
         "sentence": sentence,
+        "some": some,
+        "day": lambda moment: f"{moment:%Y-%m-%d}",
         "seconds": lambda seconds: span(timedelta(seconds=seconds)),
     }
     found.globals |= {"charts": charts}

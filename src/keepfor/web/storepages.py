@@ -16,16 +16,19 @@ from keepfor.config.opening import open_trail
 from keepfor.config.standing import Finding, findings, in_words, leftovers
 from keepfor.errors import KeepforError
 from keepfor.history.coming import NextRun, next_run, process_of
+from keepfor.history.standing import by_day
 from keepfor.history.window import Window, window
 from keepfor.items import Decision, Item
 from keepfor.plan import Plan
 from keepfor.policy.rules import Policy, Rule
 from keepfor.sizes import format_size
 from keepfor.stores.base import RowStore
+from keepfor.stores.daily import of_items
 from keepfor.times import format_duration
 from keepfor.trail import Sweep, sweeps
 from keepfor.web import histories
 from keepfor.web.desk import Desk
+from keepfor.web.forecasts import Outlook, outlook
 from keepfor.web.histories import History
 from keepfor.web.recent import Recent, recent
 from keepfor.wording import listed
@@ -67,6 +70,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         plan: what would become of it now.
         held: what history it holds.
         history: the same by age.
+        outlook: what it will hold.
         found: what a person should see to.
         rules: its rules, with what each would take.
         going: what the plan does to single items, the gravest first.
@@ -84,6 +88,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan | None = None
     held: Window | None = None
     history: History | None = None
+    outlook: Outlook | None = None
     found: list[Finding] = []
     rules: list[RuleLine] = []
     going: list[Decision] = []
@@ -107,8 +112,10 @@ def page(desk: Desk, config: Config, name: str) -> Page:
         told = msgspec.structs.replace(told, swept=swept)
         plan = plans.build(store, policy, now, name=name, seen=items)
         if isinstance(store, RowStore):
-            history = histories.of_store(store, policy, now)
+            held = by_day(store, policy, now)
+            history = histories.of_rows(held, store, policy, now)
         else:
+            held = of_items(items, now)
             history = histories.of_plan(plan, items, policy)
         late = recent(store, items)
     except (KeepforError, OSError) as error:
@@ -122,6 +129,7 @@ def page(desk: Desk, config: Config, name: str) -> Page:
         plan=plan,
         held=window(plan.survey),
         history=history,
+        outlook=outlook(held, policy, now, store.kind),
         found=findings(name, settings, plan, leftovers(store), lasting, idle),
         rules=list(_rule_lines(policy, plan, settings)),
         going=going(plan),

@@ -6,7 +6,9 @@ import msgspec
 
 from keepfor import recalls
 from keepfor.config import Config, asking, policy_of
+from keepfor.config.opening import open_trail
 from keepfor.errors import KeepforError, UnknownItem
+from keepfor.history.fate import Fate, fate, of_item
 from keepfor.policy.explain import Explanation
 from keepfor.recalls import Trace
 from keepfor.stores.base import ItemStore
@@ -26,6 +28,7 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
         recalled: of a ledger, when the note was recalled, and on what evidence.
         explained: of a store of items, why the note stays or goes.
         missing: why the store tells nothing of it.
+        fate: what became of a note that is not there, as far as the trail remembers.
         error: why the store cannot be read.
     """
 
@@ -34,12 +37,14 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
     recalled: Trace | None = None
     explained: Explanation | None = None
     missing: str = ""
+    fate: Fate | None = None
     error: str = ""
 
     @property
     def tells(self) -> bool:
         """Whether it knows anything of the note."""
-        return self.explained is not None or bool(self.recalled and self.recalled.matches)
+        recalled = bool(self.recalled and self.recalled.matches)
+        return recalled or self.explained is not None or bool(self.fate and self.fate.found)
 
 
 def stores(config: Config) -> list[str]:
@@ -74,9 +79,11 @@ def _traced(desk: Desk, config: Config, name: str, note: str) -> Traced:
             found = recalls.trace(store, note, _MANY, desk.now())
             return msgspec.structs.replace(told, recalled=found, missing=found.explanation)
         assert isinstance(store, ItemStore)
-        said = asking.explain(store, policy_of(settings), desk.now(), note)
+        try:
+            said = asking.explain(store, policy_of(settings), desk.now(), note)
+        except UnknownItem as error:
+            known = fate(open_trail(config).records(), store.target, of_item(note))
+            return msgspec.structs.replace(told, missing=str(error), fate=known)
         return msgspec.structs.replace(told, explained=said)
-    except UnknownItem as error:
-        return msgspec.structs.replace(told, missing=str(error))
     except (KeepforError, OSError) as error:
         return msgspec.structs.replace(told, error=str(error))
