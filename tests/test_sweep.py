@@ -10,13 +10,13 @@ import pytest
 
 from keepfor import plan as plans
 from keepfor import sweep
-from keepfor.errors import StoreBusy
+from keepfor.errors import BreakerTripped, StoreBusy
 from keepfor.items import Item, Report, Survey, Terms
 from keepfor.policy.rules import Policy, Rule, keep_for
 from keepfor.stores.base import Progress
 from keepfor.stores.ledger import LedgerStore
 from keepfor.stores.runs import runs_at
-from keepfor.sweep import apply, prune_items
+from keepfor.sweep import apply, prune_items, sweep_now
 from keepfor.testing import MemoryStore
 from keepfor.times import Known
 from keepfor.trail import Trail
@@ -136,3 +136,40 @@ def test_the_wait_for_another_sweep_ends(
     plan = plans.build(runs_at(tmp_path), policy, NOW, name="store")
     with runs_at(tmp_path).locked(), pytest.raises(StoreBusy, match=r"within 0\.001 s"):
         apply(plan, runs_at(tmp_path), policy, NOW, trail=trail)
+
+
+def test_a_sweep_that_plans_for_itself_keeps_others_out_first(
+    tmp_path: Path, trail: Trail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks at nothing while another is at work, and that it gave up is on record."""
+    monkeypatch.setattr(sweep, "PATIENCE", 0.001)
+    policy = Policy(rules=keep_for(timedelta(days=90)))
+    plans_made: list[plans.Plan] = []
+    with runs_at(tmp_path).locked(), pytest.raises(StoreBusy):
+        sweep_now(
+            runs_at(tmp_path), policy, NOW, name="runs", trail=trail, on_plan=plans_made.append
+        )
+    assert plans_made == []
+    (record,) = trail.records()
+    assert (record["event"], record["target"]) == ("outcome", str(tmp_path))
+    assert "did not finish within 0.001 s" in record["error"]
+
+
+def test_a_sweep_that_plans_for_itself_stops_at_the_breaker(trail: Trail) -> None:
+    """More than half of ten items stays, who asked is told of the plan, and force passes."""
+    store = MemoryStore([item(f"old{number}", 100) for number in range(10)])
+    policy = Policy(rules=keep_for(timedelta(days=90)))
+    seen: list[int] = []
+    with pytest.raises(BreakerTripped):
+        sweep_now(
+            store,
+            policy,
+            NOW,
+            name="store",
+            trail=trail,
+            on_plan=lambda plan: seen.append(plan.deletes),
+        )
+    assert (seen, len(store.items)) == ([10], 10)
+    assert "more than the 50%" in next(trail.records())["error"]
+    assert sweep_now(store, policy, NOW, name="store", trail=None, force=True).applied == 10
+    assert store.items == {}

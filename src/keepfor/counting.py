@@ -1,11 +1,15 @@
-"""The counts of a plan for a store of items, and how long it has been overdue."""
+"""The counts of a plan for a store of items, how long it has been overdue, and what came of it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import Literal
 
-from keepfor.items import Decision, Item, Survey
+import msgspec
+
+from keepfor.items import Decision, Item, Outcome, Report, Survey, Tally
 from keepfor.policy.limits import Shortfall, shortfalls
 from keepfor.policy.rules import Policy, Rule
 from keepfor.policy.verdicts import due as due_of
@@ -72,6 +76,47 @@ def counted(
         lag=max(_overdue(policy, items, decisions, now), default=timedelta()),
         notes=list(_notes(policy, items, decisions, by_mtime)),
     )
+
+
+def fill(report: Report, done: Survey) -> None:
+    """Take the counts of a look at a store over into a report."""
+    for field in Tally.__struct_fields__:
+        setattr(report, field, getattr(done, field))
+    report.cutoff, report.parts = done.cutoff, done.parts
+    report.notes += done.notes
+
+
+def not_done(said: Decision, result: Literal["skipped", "failed"], why: str) -> Outcome:
+    """That a decision was not carried out, and why."""
+    return Outcome(id=said.id, action=said.action, reason=said.reason, result=result, why=why)
+
+
+def count_outcomes(
+    report: Report, survey: Survey, planned: Sequence[Decision], outcomes: Sequence[Outcome]
+) -> None:
+    """Say in a report what came of a plan for a store of items.
+
+    Parameters:
+        report: takes it.
+        survey: the plan's.
+        planned: the plan's decisions, without those to keep.
+        outcomes: one for each of these.
+    """
+    results = Counter(outcome.result for outcome in outcomes)
+    done = [outcome for outcome in outcomes if outcome.result == "applied"]
+    gone = [outcome for outcome in done if outcome.action == "delete"]
+    sizes = {decision.id: decision.bytes for decision in planned}
+    fill(report, survey)
+    report.notes += [f"{outcome.id}: {outcome.why}" for outcome in done if outcome.why]
+    rules = {decision.id: decision.rule for decision in planned}
+    report.outcomes = [
+        msgspec.structs.replace(outcome, rule=rules[outcome.id]) for outcome in outcomes
+    ]
+    report.applied, report.skipped = results["applied"], results["skipped"]
+    report.failed = results["failed"]
+    report.expired = sum(outcome.reason in BY_RULE for outcome in gone)
+    report.over_ceiling = sum(outcome.reason in BY_CEILING for outcome in gone)
+    report.bytes_after = report.bytes_before - sum(sizes[outcome.id] for outcome in gone)
 
 
 def _cutoff(policy: Policy, now: datetime) -> datetime | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
@@ -11,7 +10,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from keepfor.counting import BY_CEILING, BY_RULE
+from keepfor.counting import count_outcomes, fill, not_done
 from keepfor.errors import (
     BreakerTripped,
     DatabaseBusy,
@@ -24,7 +23,7 @@ from keepfor.errors import (
     SweepInterrupted,
     SweepStopped,
 )
-from keepfor.items import Decision, Extent, Item, Outcome, Report, Survey, Tally, Terms
+from keepfor.items import Extent, Item, Report, Survey, Terms
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
 from keepfor.policy.rules import Policy, terms
@@ -104,9 +103,7 @@ def apply(
         StoreError: when the store cannot be read or written.
     """
     _check(plan, store, policy, now)
-    if plan.trips_breaker and not force:
-        total, limit = plan.survey.scanned, plan.breaker
-        raise BreakerTripped(store=plan.store, delete=plan.deletes, total=total, limit=limit)
+    _stop_at_breaker(plan, force)
     report = _report(plan.store, store, policy, now, started_by)
     report.plan = plan.digest
     with _locked(store, progress):
@@ -114,10 +111,59 @@ def apply(
             raise PlanSpent(store=plan.store, digest=plan.digest)
         with _recorded(report, trail) as begin:
             if isinstance(store, RowStore):
-                _apply_rows(plan, store, terms(policy, now, store.bounds), report, begin, progress)
+                agreed = terms(policy, now, store.bounds)
+                survey = _both(plan.survey, store.aim(agreed))
+                _apply_rows(plan, survey, store, agreed, report, begin, progress)
             else:
                 fresh = build(store, policy, now, name=plan.store, progress=progress)
                 _apply_items(plan, fresh, store, report, begin, progress)
+    return report
+
+
+def sweep_now(
+    store: RowStore | ItemStore,
+    policy: Policy,
+    now: datetime,
+    *,
+    name: str,
+    trail: Recorder | None,
+    started_by: StartedBy = "apply",
+    force: bool = False,
+    progress: Progress | None = None,
+    on_plan: Callable[[Plan], None] | None = None,
+) -> Report:
+    """Plan and carry the plan out, with every other sweep kept out from before the first look.
+
+    Two that come at once take turns, and the second finds what the first left to do.
+
+    Parameters:
+        store: what to sweep.
+        policy: what it is held to.
+        now: the present instant.
+        name: what the store is called.
+        trail: where it is recorded, whatever comes of it; None for nowhere.
+        started_by: who asked for it.
+        force: whether to pass the breaker.
+        progress: called with how far it is.
+        on_plan: told what is about to be done; an error of its ends the sweep before it acts.
+
+    Raises:
+        BreakerTripped: when it takes too much of the store, and `force` is not given.
+        StoreBusy: when another sweep of the store does not end.
+        StoreError: when the store cannot be read or written.
+    """
+    report = _report(name, store, policy, now, started_by)
+    with _recorded(report, trail) as begin, _locked(store, progress):
+        plan = build(store, policy, now, name=name, progress=progress)
+        report.plan = plan.digest
+        if on_plan:
+            on_plan(plan)
+        _stop_at_breaker(plan, force)
+        if isinstance(store, RowStore):
+            agreed = terms(policy, now, store.bounds)
+            _apply_rows(plan, plan.survey, store, agreed, report, begin, progress)
+        else:
+            _apply_items(plan, plan, store, report, begin, progress)
     return report
 
 
@@ -164,13 +210,13 @@ def prune(
         try:
             done = store.delete(_within(store.aim(agreed), reach), agreed, accept=accept)
         except (SweepStopped, SweepInterrupted) as stopped:
-            _fill(report, stopped.done)
+            fill(report, stopped.done)
             raise
         if waits:
             report.notes.append("nothing was expired: the rows that would stay do not span a day")
             unattended, agreed = False, msgspec.structs.replace(agreed, cutoff=None)
             done = store.delete(_within(store.aim(agreed), reach), agreed, accept=accept)
-        _fill(report, done)
+        fill(report, done)
     return report
 
 
@@ -229,8 +275,15 @@ def _check(plan: Plan, store: RowStore | ItemStore, policy: Policy, now: datetim
         raise PlanStale(store=plan.store, why=why)
 
 
+def _stop_at_breaker(plan: Plan, force: bool) -> None:
+    if plan.trips_breaker and not force:
+        total, limit = plan.survey.scanned, plan.breaker
+        raise BreakerTripped(store=plan.store, delete=plan.deletes, total=total, limit=limit)
+
+
 def _apply_rows(
     plan: Plan,
+    survey: Survey,
     store: RowStore,
     agreed: Terms,
     report: Report,
@@ -243,13 +296,12 @@ def _apply_rows(
         begin()
         return True
 
-    survey = _both(plan.survey, store.aim(agreed))
     try:
         done = store.delete(survey, agreed, progress, accept)
     except (SweepStopped, SweepInterrupted) as stopped:
-        _fill(report, stopped.done)
+        fill(report, stopped.done)
         raise
-    _fill(report, done)
+    fill(report, done)
     # What others deleted meanwhile is not there to be kept, or to be skipped.
     report.skipped = max(0, min(plan.survey.applied - done.applied, done.kept))
     report.kept -= report.skipped
@@ -279,7 +331,7 @@ def _apply_items(
     present = {(decision.id, decision.action) for decision in fresh.decisions}
     standing = [decision for decision in planned if (decision.id, decision.action) in present]
     outcomes = [
-        _not_done(decision, "skipped", "a plan made now would not do this")
+        not_done(decision, "skipped", "a plan made now would not do this")
         for decision in planned
         if (decision.id, decision.action) not in present
     ]
@@ -293,35 +345,11 @@ def _apply_items(
     finally:
         told = {outcome.id for outcome in outcomes}
         outcomes += [
-            _not_done(decision, "failed", "the sweep ended before it")
+            not_done(decision, "failed", "the sweep ended before it")
             for decision in standing
             if decision.id not in told
         ]
-        _count_items(plan, planned, outcomes, report)
-
-
-def _not_done(said: Decision, result: Literal["skipped", "failed"], why: str) -> Outcome:
-    return Outcome(id=said.id, action=said.action, reason=said.reason, result=result, why=why)
-
-
-def _count_items(
-    plan: Plan, planned: list[Decision], outcomes: list[Outcome], report: Report
-) -> None:
-    results = Counter(outcome.result for outcome in outcomes)
-    done = [outcome for outcome in outcomes if outcome.result == "applied"]
-    gone = [outcome for outcome in done if outcome.action == "delete"]
-    sizes = {decision.id: decision.bytes for decision in planned}
-    _fill(report, plan.survey)
-    report.notes += [f"{outcome.id}: {outcome.why}" for outcome in done if outcome.why]
-    rules = {decision.id: decision.rule for decision in planned}
-    report.outcomes = [
-        msgspec.structs.replace(outcome, rule=rules[outcome.id]) for outcome in outcomes
-    ]
-    report.applied, report.skipped = results["applied"], results["skipped"]
-    report.failed = results["failed"]
-    report.expired = sum(outcome.reason in BY_RULE for outcome in gone)
-    report.over_ceiling = sum(outcome.reason in BY_CEILING for outcome in gone)
-    report.bytes_after = report.bytes_before - sum(sizes[outcome.id] for outcome in gone)
+        count_outcomes(report, plan.survey, planned, outcomes)
 
 
 def _report(
@@ -336,14 +364,6 @@ def _report(
         now=now,
         started_by=started_by,
     )
-
-
-def _fill(report: Report, done: Survey) -> None:
-    """Take over the counts of a look at a store."""
-    for field in Tally.__struct_fields__:
-        setattr(report, field, getattr(done, field))
-    report.cutoff, report.parts = done.cutoff, done.parts
-    report.notes += done.notes
 
 
 def _within(survey: Survey, reach: int | None) -> Survey:

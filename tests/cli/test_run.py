@@ -27,16 +27,16 @@ from tests.cli.conftest import NOW, Place
 #: Only a test that hangs waits as long as this, in seconds.
 LONG = 60
 
-#: keepfor, where a sweep stands between its plan and its act until a line comes on stdin.
+#: keepfor, where a sweep stands before its first look until a line comes on stdin.
 GATED = """
 import sys
 from keepfor import sweep
-act = sweep.apply
+act = sweep.sweep_now
 def gated(*given, **more):
     print("at the gate", file=sys.stderr, flush=True)
     sys.stdin.readline()
     return act(*given, **more)
-sweep.apply = gated
+sweep.sweep_now = gated
 from keepfor.cli import main
 main(sys.argv[1:])
 """
@@ -46,7 +46,7 @@ BUSY = """
 import sys, time
 from keepfor import sweep
 from keepfor.sweeper import Stopped
-act = sweep.apply
+act = sweep.sweep_now
 def busy(*given, progress, **more):
     print("at work", file=sys.stderr, flush=True)
     try:
@@ -55,7 +55,7 @@ def busy(*given, progress, **more):
             time.sleep(0.001)
     except Stopped:
         return act(*given, progress=progress, **more)
-sweep.apply = busy
+sweep.sweep_now = busy
 from keepfor.cli import main
 main(sys.argv[1:])
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 
 from keepfor import Sweeper, sweep
 from keepfor.items import Report
+from keepfor.plan import Plan, build
 from keepfor.testing import FixedClock
 from keepfor.trail import Trail
 
@@ -96,18 +97,49 @@ class Gate:
 @contextmanager
 def gated(monkeypatch: pytest.MonkeyPatch, *stores: str) -> Iterator[Gate]:
     """Put a gate into the way of every sweep, or of those of these stores."""
-    gate, act = Gate(*stores), sweep.apply
+    gate, act = Gate(*stores), sweep.sweep_now
 
-    def apply(plan: Any, *given: Any, **more: Any) -> Report:
-        gate.stand(plan.store)
-        return act(plan, *given, **more)
+    def sweep_now(*given: Any, on_plan: Callable[[Plan], None], **more: Any) -> Report:
+        def stand(plan: Plan) -> None:
+            gate.stand(plan.store)
+            on_plan(plan)
+
+        return act(*given, on_plan=stand, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sweep, "apply", apply)
+        patch.setattr(sweep, "sweep_now", sweep_now)
         try:
             yield gate
         finally:
             gate.open()
+
+
+@contextmanager
+def all_at_once(monkeypatch: pytest.MonkeyPatch, count: int) -> Iterator[None]:
+    """No sweep that has made its plan goes on before so many have come as far, or wait for it."""
+    come, changed = set[int](), threading.Condition()
+    locked = sweep._locked
+
+    def arrive() -> None:
+        with changed:
+            come.add(threading.get_ident())
+            changed.notify_all()
+
+    def planned(*given: Any, **more: Any) -> Plan:
+        plan = build(*given, **more)
+        arrive()
+        with changed:
+            assert changed.wait_for(lambda: len(come) == count, LONG)
+        return plan
+
+    def waiting(*given: Any) -> Any:
+        arrive()
+        return locked(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweep, "build", planned)
+        patch.setattr(sweep, "_locked", waiting)
+        yield
 
 
 async def settled() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import time_machine
 
-from keepfor.errors import BreakerTripped, StoreError, SweepStopped
+from keepfor.errors import BreakerTripped, ConfigError, StoreError, SweepStopped
 from keepfor.items import Survey
 from keepfor.stores.ledger import LedgerStore
 from keepfor.sweeper import Stopped, Sweeper
 from tests import caesar
-from tests.sweeper.build import NOW, Yard, gated, report, rows, settled
+from tests.sweeper.build import NOW, Gate, Yard, report, rows, settled
 
 
 def sweep(sweeper: Sweeper, times: int = 1) -> Any:
@@ -93,11 +93,26 @@ def test_a_mistake_of_ours_does_not_end_it(
             assert isinstance(sweeper.last_report["recall"], ZeroDivisionError)
             assert sweeper.is_running
 
-    monkeypatch.setattr("keepfor.sweeper.keeping.sweep.planned", wrong)
+    monkeypatch.setattr("keepfor.sweep.build", wrong)
     asyncio.run(main())
     (warning,) = caplog.records
     assert warning.exc_info
     assert endings(yard) == [("outcome", "of ours")]
+
+
+def test_a_store_that_cannot_even_be_opened_is_recorded(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails before there is a store to lock is in the trail as well, by the store's name."""
+
+    def missing(*_: object) -> None:
+        raise ConfigError(where="url", what="psycopg is not installed here.", fix="Install it.")
+
+    monkeypatch.setattr("keepfor.sweeper.keeping.open_store", missing)
+    assert isinstance(sweep(yard.sweeper()), ConfigError)
+    (record,) = yard.trail
+    assert (record["event"], record["store"], record["kind"]) == ("outcome", "recall", "ledger")
+    assert record["error"] == "url: psycopg is not installed here. Install it."
 
 
 def test_a_trail_that_cannot_be_written_stops_no_loop(
@@ -152,21 +167,22 @@ def test_a_sweep_of_which_something_fails_is_a_warning(
 def test_what_a_stopped_sweep_did_is_counted(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that stops between its transactions, because it was asked to, has not failed."""
     yard.write([100, 80])
+    gate = Gate()
 
     def halfway(*_: object, **__: object) -> None:
+        gate.stand("recall")
         done = Survey(scanned=10, kept=6, applied=4)
         facts = {"path": "x", "why": "It was stopped.", "deleted": 4, "planned": 7, "fix": ""}
         raise SweepStopped(done=done, **facts)
 
     async def stopped() -> Sweeper:
         sweeper = yard.sweeper()
-        with gated(monkeypatch) as gate:
-            await sweeper.start()
-            await gate.reached()
-            stopping = asyncio.create_task(sweeper.stop())
-            await settled()
-            gate.open()
-            await stopping
+        await sweeper.start()
+        await gate.reached()
+        stopping = asyncio.create_task(sweeper.stop())
+        await settled()
+        gate.open()
+        await stopping
         return sweeper
 
     monkeypatch.setattr(LedgerStore, "delete", halfway)

@@ -14,11 +14,22 @@ import pytest
 
 from keepfor import Sweeper
 from keepfor.errors import BadConfig, ConfigError, PlanStale, UnknownStore
+from keepfor.items import Report
 from keepfor.plan import Plan, build
 from keepfor.stores import files, folders
 from keepfor.sweeper import Stopped, loop
 from tests import caesar, neo, runs
-from tests.sweeper.build import LONG, NOW, Gate, Yard, gated, report, rows, settled
+from tests.sweeper.build import (
+    LONG,
+    NOW,
+    Gate,
+    Yard,
+    all_at_once,
+    gated,
+    report,
+    rows,
+    settled,
+)
 
 LEDGER = "kind: ledger, path: recall.jsonl, keep_for: 90d"
 
@@ -416,7 +427,7 @@ def test_a_clock_that_is_set_right_in_mid_sweep_saves_what_it_condemned(
         yard.clock.now = NOW
         return plan
 
-    monkeypatch.setattr("keepfor.sweeper.keeping.sweep.planned", set_right)
+    monkeypatch.setattr("keepfor.sweep.build", set_right)
     yard.clock.advance(days=10)
     swept = asyncio.run(yard.sweeper().sweep_now())
     assert isinstance(swept["recall"], PlanStale)
@@ -480,19 +491,35 @@ def test_two_sweeps_of_a_store_take_turns(yard: Yard, monkeypatch: pytest.Monkey
     assert rows(ledger) == 1
 
 
-def test_two_sweepers_at_once_delete_each_row_once(yard: Yard) -> None:
-    """Two sweepers of one store, as two workers of a server have, delete 151 rows together."""
-    ledger = yard.sample()
+@pytest.mark.parametrize("kind", ["ledger", "table"])
+def test_four_sweepers_at_once_all_succeed(
+    kind: str, yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the four workers of a server one has the work and three find nothing left to do."""
+    if kind == "ledger":
+        ledger = yard.sample()
+    else:
+        database = caesar.rebuild(yard.folder)
+        yard.configure(recall=TABLE.replace("payload}", "payload, when: deleted}"))
 
-    async def main() -> int:
-        async with yard.sweeper() as one, yard.sweeper() as other:
-            await yard.timer.asleep(2)
-            return sum(
-                getattr(sweeper.last_report["recall"], "applied", 0) for sweeper in (one, other)
-            )
+    async def main() -> list[Report]:
+        sweepers = [yard.sweeper() for _ in range(4)]
+        with all_at_once(monkeypatch, 4):
+            await asyncio.gather(*(sweeper.sweep_now() for sweeper in sweepers))
+        return [report(sweeper) for sweeper in sweepers]
 
-    assert asyncio.run(main()) == 151
-    assert rows(ledger) == 449
+    done = asyncio.run(main())
+    counts = sorted((each.scanned, each.kept, each.applied, each.skipped) for each in done)
+    if kind == "ledger":
+        # 151 of the sample's 600 rows are older than 90 days.
+        assert counts == [*[(449, 449, 0, 0)] * 3, (600, 449, 151, 0)]
+        assert rows(ledger) == 449
+    else:
+        # With the row that the one with the work left of it.
+        assert counts == [*[(451, 451, 0, 0)] * 3, (600, 450, 150, 0)]
+        assert len(caesar.rows(database)["audit_log"]) == 451
+    assert caplog.records == []
+    assert not any("error" in record for record in yard.trail)
 
 
 # --- what it refuses ----------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from keepfor import Entities, Trail
+from keepfor import plan as plans
 from keepfor.errors import (
     BadDuration,
     BadPolicy,
@@ -19,10 +20,13 @@ from keepfor.errors import (
     ConfigError,
     PlanSpent,
     PlanStale,
+    StoreBusy,
     StoreError,
     UnknownItem,
 )
+from keepfor.plan import Plan
 from keepfor.policy.rules import Rule
+from keepfor.stores.entities import EntityStore
 from keepfor.testing import FixedClock
 from keepfor.writers.entityrules import read
 from tests import evolve
@@ -135,6 +139,23 @@ def test_the_breaker_holds_back(root: Path) -> None:
     assert evolve.files(root) == before
     assert entities.apply(force=True).applied == 54 - len(entities.plan().decisions)
     assert held(root, rules=rules, breaker=None).plan().breaker is None
+
+
+def test_an_apply_that_plans_for_itself_keeps_others_out_first(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other sweep can act between its look and what it does, so nothing of it is skipped."""
+    looks = []
+
+    def build(store: EntityStore, *given: Any, **more: Any) -> Plan:
+        with pytest.raises(StoreBusy), store.locked(0):
+            pass
+        looks.append(store.target)
+        return plans.build(store, *given, **more)
+
+    monkeypatch.setattr("keepfor.sweep.build", build)
+    assert held(root, breaker=None).apply().applied
+    assert looks == [str(root)]
 
 
 def test_a_plan_of_other_rules_is_stale(root: Path) -> None:

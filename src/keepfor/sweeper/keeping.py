@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from threading import Event
 from typing import Any
@@ -14,9 +15,9 @@ import msgspec
 from keepfor import sweep
 from keepfor.config import Config, policy_of
 from keepfor.config.opening import open_store, open_trail
-from keepfor.errors import KeepforError, SweepStopped
+from keepfor.errors import KeepforError, PlanStale, SweepStopped
 from keepfor.items import Report
-from keepfor.plan import Plan, policy_digest
+from keepfor.plan import Plan
 from keepfor.stores.base import Progress
 from keepfor.times import DAY, Known, parse_instant, utc_now
 from keepfor.trail import Trail, latest
@@ -86,12 +87,11 @@ class Keeper:
             asked: set by another thread that wants an end of it, which comes at the next slice.
         """
         started = time.monotonic()
-        trail = _Recorder(open_trail(self._config), asked)
-        report = self._blank()
+        trail = _Recorder(self.name, open_trail(self._config), asked)
         seen: list[Plan] = []
         result: Report | Exception
         try:
-            result = self._swept(report, trail, seen, self._progress(asked))
+            result = self._swept(trail, seen, self._progress(asked))
         except Exception as error:  # noqa: BLE001 - housekeeping never hurts the host
             result = error
             if isinstance(error, SweepStopped) and asked.is_set():
@@ -100,32 +100,30 @@ class Keeper:
                 result.__cause__ = error
         duration = time.monotonic() - started
         if isinstance(result, Exception) and not trail.ended:
-            report.duration = duration
-            self._record(trail, report, result)
+            self._record_unopened(trail, result, duration)
         self.standing = self._after(result, seen, duration)
         self._tell(result, duration)
 
-    def _swept(
-        self, report: Report, trail: _Recorder, seen: list[Plan], progress: Progress
-    ) -> Report:
-        """Plan and apply; what is known of the store on the way is noted for a failure's record."""
+    def _swept(self, trail: _Recorder, seen: list[Plan], progress: Progress) -> Report:
         progress(0, 0)
-        settings = self._config.stores[self.name]
-        policy, store = policy_of(settings), open_store(self._config, self.name)
-        report.rules = [rule.name for rule in policy.rules]
-        report.target, report.policy = store.target, policy_digest(policy, store.settings)
-        report.now = self._clock()
-        plan = sweep.planned(store, policy, report.now, name=self.name, progress=progress)
-        report.plan = plan.digest
-        seen.append(plan)
-        return sweep.apply(
-            plan,
-            store,
-            policy,
+
+        def look(plan: Plan) -> None:
+            seen.append(plan)
+            if plan.now > self._clock():
+                # The clock was set right meanwhile.
+                why = f"it was made for {plan.now.isoformat()}, which is still to come"
+                raise PlanStale(store=self.name, why=why)
+            progress(0, 0)
+
+        return sweep.sweep_now(
+            open_store(self._config, self.name),
+            policy_of(self._config.stores[self.name]),
             self._clock(),
+            name=self.name,
             trail=trail,
             started_by="background",
             progress=progress,
+            on_plan=look,
         )
 
     def _progress(self, asked: Event) -> Progress:
@@ -135,23 +133,18 @@ class Keeper:
 
         return stop_if_asked
 
-    def _blank(self) -> Report:
-        """The report of a sweep that got nowhere."""
-        return Report(
+    def _record_unopened(self, trail: _Recorder, error: Exception, duration: float) -> None:
+        """Put into the trail that the store could not even be opened."""
+        report = Report(
             store=self.name,
             kind=self._config.stores[self.name].kind,
             target="",
             now=self._clock(),
             started_by="background",
+            duration=duration,
         )
-
-    def _record(self, trail: _Recorder, report: Report, error: Exception) -> None:
-        """Put into the trail what failed before it could be put there by the sweep itself."""
-        try:
+        with suppress(OSError, KeepforError):
             trail.end(report, str(error) or type(error).__name__)
-        except (OSError, KeepforError) as problem:
-            facts = _facts("failure", self.name, error=type(problem).__name__, message=str(problem))
-            LOG.warning("The trail has no record of this: %s", problem, extra=facts)
 
     def _after(self, result: Report | Exception, seen: list[Plan], duration: float) -> Standing:
         before = self.standing
@@ -236,8 +229,9 @@ class _Recorder:
     looked and yet does not fill with it; one that was stopped before it began is not at all.
     """
 
-    def __init__(self, trail: Trail, asked: Event) -> None:
+    def __init__(self, name: str, trail: Trail, asked: Event) -> None:
         self.ended = False
+        self._name = name
         self._trail = trail
         self._asked = asked
         self._begun = False
@@ -251,8 +245,15 @@ class _Recorder:
 
     def end(self, report: Report, error: str) -> None:
         self.ended = True
-        if self._begun or self._worth_it(report, error):
-            self._trail.end(report, error)
+        try:
+            if self._begun or self._worth_it(report, error):
+                self._trail.end(report, error)
+        except (OSError, KeepforError) as problem:
+            facts = _facts(
+                "failure", self._name, error=type(problem).__name__, message=str(problem)
+            )
+            LOG.warning("The trail has no record of this: %s", problem, extra=facts)
+            raise
 
     def _worth_it(self, report: Report, error: str) -> bool:
         """Whether a sweep that changed nothing is worth a record."""

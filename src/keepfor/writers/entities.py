@@ -150,7 +150,9 @@ class Entities:
 
         store, moment = self._store(), self._moment(now)
         if plan is None:
-            plan = sweep.planned(store, self._policy, moment, name=store.target)
+            return sweep.sweep_now(
+                store, self._policy, moment, name=store.target, trail=self._trail, force=force
+            )
         trail = self._trail or _Nowhere()
         return sweep.apply(plan, store, self._policy, moment, trail=trail, force=force)
 
