@@ -7,7 +7,7 @@ import tempfile
 from itertools import chain
 from pathlib import Path
 
-from benchmarks import entities, ledger, runs, table
+from benchmarks import entities, ledger, runs, status, table
 from benchmarks.harness import HEADER, row, save
 
 #: Not kept in the repository: figures belong to the machine that they were measured on.
@@ -24,6 +24,7 @@ def main() -> int:
             runs.figures(Path(folder), runs.Scale()),
             table.figures(Path(folder), table.Scale()),
             entities.figures(Path(folder) / "entities", entities.Scale()),
+            status.figures(Path(folder) / "status", status.Scale()),
         )
         for figure in measured:
             print(row(figure), flush=True)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import entities, ledger, rows, runs, table
+from benchmarks import entities, ledger, rows, runs, status, table
 from benchmarks.harness import Figure, Way, above, at_most, race, row, save, times_faster
 from benchmarks.plot import Line, draw
 from keepfor import Ledger, RunDirectory
@@ -294,6 +294,7 @@ def test_the_command_prints_all_and_fails_for_what_was_missed(
     monkeypatch.setattr(runs, "figures", lambda folder, scale: iter([figure(what="recent")]))
     monkeypatch.setattr(table, "figures", lambda folder, scale: iter([figure(what="sweep")]))
     monkeypatch.setattr(entities, "figures", lambda folder, scale: iter([figure(what="plan")]))
+    monkeypatch.setattr(status, "figures", lambda folder, scale: iter([figure(what="look")]))
     assert command.main() == code
     printed = capsys.readouterr().out
     assert row(figure(value=value)) in printed
@@ -343,3 +344,20 @@ def test_both_ways_decide_the_same_of_notes_and_sessions(tmp_path: Path) -> None
     assert f"trajectories/{entities.session_name(35)}" in plain
     assert f"trajectories/{entities.session_name(34)}" not in plain
     assert set(plain.values()) == {"flag", "delete"}
+
+
+# --- status -------------------------------------------------------------------------------
+
+
+def test_every_comparison_of_looking_runs(tmp_path: Path) -> None:
+    """Over four tiny stores each comparison runs, and gives its figure."""
+    tiny = status.Scale(
+        ledger=100_000,
+        runs=20,
+        rows=1200,
+        notes=entities.Scale(notes=200, sessions=10, recalls=50),
+        rounds=1,
+    )
+    found = list(status.figures(tmp_path / "status", tiny))
+    assert [figure.target for figure in found] == [1.5, 1000, 100, 150]
+    assert all(figure.ours > 0 for figure in found)
