@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -11,9 +10,6 @@ from keepfor.times import format_duration
 
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
 
-#: Controls, invisible and direction-changing characters, halves of pairs, line separators.
-_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNITS = {"count": "", "bytes": " bytes"}
 
 
@@ -82,16 +78,6 @@ def threshold(facts: Evidence) -> str:
     return str(facts["why"]) if "why" in facts else ""
 
 
-def visible(text: str) -> str:
-    """The text with everything that could move, hide or colour what a person sees written out.
-
-    What is not UTF-8 in a path appears as the bytes that it is: `\\xff`.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_visible, text))
-
-
 def _reasons(said: Decision) -> Iterator[str]:
     facts = said.evidence
     yield _reason(said)
@@ -123,16 +109,3 @@ def _reason(said: Decision) -> str:
         case "none":
             return str(facts["why"]) if "why" in facts else "no rule took it"
     return f"made from {facts['from']}, which goes"
-
-
-def _visible(character: str) -> str:
-    if unicodedata.category(character) not in _UNSAFE:
-        return character
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        code -= 0xDC00
-    if character in _SHORT:
-        return _SHORT[character]
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -15,7 +15,7 @@ import pytest
 
 from keepfor.cli import documents, progress, render, wording
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
-from keepfor.cli.escape import visible, visible_lines
+from keepfor.escape import visible, visible_lines
 from tests.cli.conftest import RECALL, Place
 
 EVIL = "\x1b[31m[red]\r\n\u202e"

@@ -8,8 +8,8 @@ from keepfor.cli import codes
 from keepfor.cli.blocks import Line
 from keepfor.cli.documents import Answer
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import rows
 from keepfor.config import asking
+from keepfor.wording import rows
 
 
 def access(run: Invocation, name: str, ids: Sequence[str]) -> Answer:

@@ -16,11 +16,11 @@ from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error, of_report
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.planning import SHOWN, build, by_table, counted, described
-from keepfor.cli.wording import listed, number, rows, span
 from keepfor.config import policy_of, traps
 from keepfor.errors import ConfigError, KeepforError, NotConfirmed
 from keepfor.items import Item, Report
 from keepfor.plan import Plan
+from keepfor.wording import listed, number, rows, span
 
 _NAME = re.compile(r"[a-z0-9_]+")
 

@@ -13,7 +13,6 @@ from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Heading, Line, Table
 from keepfor.cli.documents import Answer, error
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import number, rows
 from keepfor.config import Config, asking
 from keepfor.config.standing import in_words
 from keepfor.errors import ConfigError, KeepforError, UnknownStore
@@ -21,6 +20,7 @@ from keepfor.history.diff import Difference, compare, refined
 from keepfor.plan import Plan
 from keepfor.stores.base import RowStore
 from keepfor.times import parse_now
+from keepfor.wording import number, rows
 
 
 def diff(

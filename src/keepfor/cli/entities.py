@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Sequence
 
 from keepfor.cli.blocks import Block, Fact, Line, Table
-from keepfor.cli.wording import instant, number, rows, size, span
-from keepfor.items import Decision, Evidence, Report
+from keepfor.items import Decision, Report
 from keepfor.plan import Plan, spared
+from keepfor.wording import instant, number, rows, size, why
 
 #: The order in which the gravest comes first.
 _GRAVITY = {"delete": 0, "flag": 1}
@@ -25,8 +24,6 @@ _CALLED = {
     "floor": "among the newest that always stay",
     "veto": "not to be judged",
 }
-
-_UNITS = {"count": "", "bytes": " bytes"}
 
 
 def flags(plan: Plan) -> int:
@@ -110,58 +107,6 @@ def done(report: Report, planned: Plan) -> tuple[str, list[Block]]:
     return sentence, blocks
 
 
-def why(said: Decision) -> str:
-    """Why an item is decided so, with the numbers."""
-    return "; ".join(_reasons(said))
-
-
-def threshold(facts: Evidence) -> str:
-    """How old, or how long unused, an item is beside how long it may be."""
-    limit = facts.get("threshold")
-    if "age_days" in facts:
-        return f"{days(facts['age_days'])} old by its {facts['source']}, limit {limit}"
-    if "unused_days" in facts and facts.get("access") == "missing":
-        spent, source = days(facts["unused_days"]), facts["source"]
-        return f"no access on record, {spent} old by its {source}, limit {limit}"
-    if "unused_days" in facts:
-        spent, source = days(facts["unused_days"]), facts["source"]
-        return f"last recalled {spent} ago by {source}, limit {limit}"
-    return str(facts["why"]) if "why" in facts else ""
-
-
-def _reasons(said: Decision) -> Iterator[str]:
-    facts = said.evidence
-    yield _reason(said)
-    if said.reason == "cited" and "why" in facts:
-        yield str(facts["why"])
-    if "flagged_days" in facts:
-        yield f"flagged {days(facts['flagged_days'])} ago, after {facts['after_flagged']}"
-    if "superseded" in facts:
-        yield f"in place of {facts['superseded']}"
-
-
-def _reason(said: Decision) -> str:
-    facts = said.evidence
-    match said.reason:
-        case "age" | "unused" | "spared" | "flagged":
-            already = "flagged already, " if said.reason == "flagged" else ""
-            return f"{already}{threshold(facts)}"
-        case "count" | "bytes":
-            return f"above the ceiling of {facts['ceiling']}{_UNITS[said.reason]}"
-        case "cited":
-            return f"named by {facts['by']}, which stays"
-        case "floor":
-            of = f" of type {facts['type']}" if "type" in facts else ""
-            return f"among the newest {facts['keep_last']}{of}"
-        case "veto":
-            return str(said.rule)
-        case "pinned":
-            return "a rule keeps it whatever its age"
-        case "none":
-            return str(facts["why"]) if "why" in facts else "no rule took it"
-    return f"made from {facts['from']}, which goes"
-
-
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
@@ -171,11 +116,6 @@ def _taker(said: Decision) -> str:
     if said.reason == "spared":
         return str(said.rule)
     return str(said.evidence.get("withheld") or "-")
-
-
-def days(count: object) -> str:
-    """A number of days, as a duration."""
-    return span(timedelta(days=count)) if isinstance(count, int | float) else str(count)
 
 
 def _by_reason(decisions: Sequence[Decision], no_reason: str = "that no rule took") -> str:

@@ -7,13 +7,12 @@ from typing import Any
 
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer
-from keepfor.cli.entities import days, threshold, why
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import instant
 from keepfor.config import asking, policy_of
 from keepfor.items import Decision, Evidence
 from keepfor.policy.explain import Change, Explanation, Opinion
 from keepfor.times import parse_now
+from keepfor.wording import days, instant, threshold, why
 
 _WOULD = {"delete": "it would be deleted", "flag": "it would be flagged", "keep": "it would stay"}
 _IS = {"delete": "It is to be deleted", "flag": "It is to be flagged", "keep": "It stays"}

@@ -10,12 +10,12 @@ from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer, error
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import rows, size
 from keepfor.config import policy_of
 from keepfor.errors import KeepforError
 from keepfor.history.forecast import Cut, Forecast, forecast
 from keepfor.history.standing import by_day
 from keepfor.items import noun
+from keepfor.wording import rows, size
 
 _SURE = {
     "nothing": "there is nothing to measure yet",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
-from keepfor.cli.escape import visible_lines
+from keepfor.escape import visible_lines
 
 if TYPE_CHECKING:
     from keepfor.cli.blocks import Block

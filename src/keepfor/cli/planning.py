@@ -15,7 +15,6 @@ from keepfor.cli import codes, entities
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.cli.documents import Answer, error, of_plan
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import instant, listed, number, rows, size
 from keepfor.config import policy_of, traps
 from keepfor.config.models import Store
 from keepfor.config.standing import in_words
@@ -24,6 +23,7 @@ from keepfor.items import Decision, Item, Survey, Tally, noun
 from keepfor.plan import Plan
 from keepfor.policy.lint import Trap
 from keepfor.times import parse_now
+from keepfor.wording import instant, listed, number, rows, size
 
 #: How many single items are shown to a person; a program gets all.
 SHOWN = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from keepfor.cli.escape import visible
+from keepfor.escape import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -9,9 +9,9 @@ from keepfor import recalls
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import instant, number
 from keepfor.recalls import Match
 from keepfor.times import before, parse_duration, parse_now
+from keepfor.wording import instant, number
 
 #: A number and something other than what a date goes on with.
 _DURATION = re.compile(r"\s*-?[\d.]+\s*[A-SU-Za-zµ].*|P.*", re.ASCII)

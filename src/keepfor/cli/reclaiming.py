@@ -10,8 +10,8 @@ from keepfor.cli import codes
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import size
 from keepfor.errors import KeepforError
+from keepfor.wording import size
 
 if TYPE_CHECKING:
     from keepfor.stores.sql.database import Footprint

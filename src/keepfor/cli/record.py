@@ -10,8 +10,8 @@ from itertools import islice
 from keepfor.cli.blocks import Block, Line, Table
 from keepfor.cli.documents import Answer
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import number, span
 from keepfor.trail import Sweep, sweeps
+from keepfor.wording import number, span
 
 #: How much of a digest tells plans apart for a person.
 _SHORT = 8

@@ -8,11 +8,11 @@ from typing import Any, Literal
 from keepfor.cli.blocks import Block, Heading, Line
 from keepfor.cli.documents import Answer
 from keepfor.cli.invocation import Invocation
-from keepfor.cli.wording import instant
 from keepfor.errors import ConfigError
 from keepfor.history.fate import Fate, fate, of_instant, of_item, of_key
 from keepfor.stores.base import ItemStore
 from keepfor.times import Known, parse_instant
+from keepfor.wording import instant
 
 Standing = Literal["there", "deleted", "not on record", "forgotten"]
 

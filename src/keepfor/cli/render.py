@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from keepfor.cli.blocks import Block, Facts, Heading, Line, Table, Tone
-from keepfor.cli.escape import visible
+from keepfor.escape import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

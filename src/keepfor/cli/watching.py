@@ -10,7 +10,6 @@ from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line
 from keepfor.cli.documents import Answer, error
 from keepfor.cli.invocation import Invocation
 from keepfor.cli.planning import build, by_table
-from keepfor.cli.wording import instant, number, rows, size, span
 from keepfor.config import traps
 from keepfor.config.overview import Overview, last_sweeps, overview
 from keepfor.config.standing import (
@@ -28,6 +27,7 @@ from keepfor.items import Item
 from keepfor.plan import Plan
 from keepfor.times import DAY
 from keepfor.trail import Sweep
+from keepfor.wording import instant, number, rows, size, span
 
 #: A difference between what a store holds and what it takes up that is not worth a word, in bytes.
 _LITTLE = 64 << 10

@@ -14,12 +14,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from keepfor.config.standing import in_words
+from keepfor.escape import visible
 from keepfor.items import noun
 from keepfor.times import Known, parse_instant
 from keepfor.web import charts
 from keepfor.web.forecasts import some
 from keepfor.web.storepages import evidence
-from keepfor.wording import instant, number, rows, size, span, visible, why
+from keepfor.wording import instant, number, rows, size, span, why
 
 STATIC = Path(__file__).parent / "static"
 
