@@ -16,7 +16,13 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-@pytest.fixture
-def client(site: Site) -> TestClient:
-    """A program that asks for pages of a dashboard that may apply."""
-    return site.client()
+@pytest.fixture(scope="session")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The same stores, for all tests that change nothing."""
+    return Site(tmp_path_factory.mktemp("still"))
+
+
+@pytest.fixture(scope="session")
+def reader(still: Site) -> TestClient:
+    """A program that asks for pages, and changes nothing."""
+    return still.client()

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import httpx
+from httpx2 import Response
 from starlette.testclient import TestClient
 
 from keepfor.web.app import build
@@ -101,19 +101,19 @@ class Site:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def words(answer: httpx.Response) -> str:
+def words(answer: Response) -> str:
     """What stands on a page, without its markup, each space once."""
     text = re.sub(r"<(title|style)\b.*?</\1>", " ", answer.text, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())
 
 
-def digest_in(answer: httpx.Response) -> str:
+def digest_in(answer: Response) -> str:
     """The digest of the plan on a page that lets one apply it."""
     found = re.search(r'name="digest" value="([0-9a-f]{64})"', answer.text)
     assert found is not None
     return found[1]
 
 
-def post(client: TestClient, address: str, form: dict[str, str], **headers: str) -> httpx.Response:
+def post(client: TestClient, address: str, form: dict[str, str], **headers: str) -> Response:
     """Send a form as a page of the dashboard would."""
     return client.post(address, data=form, headers={"Origin": "http://127.0.0.1:8765"} | headers)

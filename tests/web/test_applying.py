@@ -218,7 +218,7 @@ def test_no_page_passes_the_breaker(site: Site) -> None:
 def test_only_so_many_plans_are_remembered(site: Site) -> None:
     """A plan that was shown long ago is forgotten, so that memory stays flat; it says so."""
     client = site.client()
-    digest = digest_in(client.get("/stores/none_yet".replace("none_yet", "recall")))
+    digest = digest_in(client.get("/stores/recall"))
     for _ in range(16):
         client.get("/stores/recall")
     refused = post(client, "/stores/recall/apply", {"digest": digest, "token": site.token})
@@ -238,37 +238,37 @@ def test_only_so_many_plans_are_remembered(site: Site) -> None:
     ],
 )
 def test_a_body_that_is_no_short_form_is_refused(
-    client: TestClient, site: Site, body: bytes, headers: dict[str, str], status: int
+    reader: TestClient, still: Site, body: bytes, headers: dict[str, str], status: int
 ) -> None:
     """10 MB, a hundred fields, bytes that are no text, JSON: a clear 4xx, and nothing is done."""
-    before = site.snapshot()
+    before = still.snapshot()
     told = {
         "Origin": "http://127.0.0.1:8765",
         "Content-Type": "application/x-www-form-urlencoded",
     }
-    answer = client.post("/stores/recall/apply", content=body, headers=told | headers)
+    answer = reader.post("/stores/recall/apply", content=body, headers=told | headers)
     assert answer.status_code == status
-    assert site.snapshot() == before
+    assert still.snapshot() == before
 
 
-def test_a_long_body_is_refused_though_it_does_not_say_how_long_it_is(client: TestClient) -> None:
+def test_a_long_body_is_refused_though_it_does_not_say_how_long_it_is(reader: TestClient) -> None:
     """A form that comes in pieces is cut off at the same length."""
     told = {
         "Origin": "http://127.0.0.1:8765",
         "Content-Type": "application/x-www-form-urlencoded",
     }
     pieces = (b"x" * 1000 for _ in range(100))
-    answer = client.post("/stores/recall/apply", content=pieces, headers=told)
+    answer = reader.post("/stores/recall/apply", content=pieces, headers=told)
     assert answer.status_code == 413
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-def test_only_a_form_applies(client: TestClient, site: Site, method: str) -> None:
+def test_only_a_form_applies(reader: TestClient, still: Site, method: str) -> None:
     """Any other way of asking is refused, and does nothing."""
-    before = site.snapshot()
+    before = still.snapshot()
     told = {"Origin": "http://127.0.0.1:8765"}
-    assert client.request(method, "/stores/recall/apply", headers=told).status_code == 405
-    assert site.snapshot() == before
+    assert reader.request(method, "/stores/recall/apply", headers=told).status_code == 405
+    assert still.snapshot() == before
 
 
 def test_the_state_folder_alone_is_written(site: Site, tmp_path: Path) -> None:

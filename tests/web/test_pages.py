@@ -29,18 +29,18 @@ PAGES = (
 
 
 @pytest.mark.parametrize("address", PAGES)
-def test_looking_at_a_page_leaves_every_store_as_it_was(site: Site, address: str) -> None:
+def test_looking_at_a_page_leaves_every_store_as_it_was(still: Site, address: str) -> None:
     """No page writes a byte, or touches an mtime, of any store."""
-    before = site.snapshot()
-    answer = site.client().get(address)
+    before = still.snapshot()
+    answer = still.client().get(address)
     assert answer.status_code == 200
-    assert site.snapshot() == before
-    assert site.trail == []
+    assert still.snapshot() == before
+    assert still.trail == []
 
 
-def test_the_first_page_tells_how_each_store_stands(client: TestClient) -> None:
+def test_the_first_page_tells_how_each_store_stands(reader: TestClient) -> None:
     """Days of history, size against ceiling, lag in words, last and next sweep: all stores."""
-    said = words(client.get("/"))
+    said = words(reader.get("/"))
     assert "6 stores" in said
     for name in ("recall", "rem", "audit", "notes", "none_yet", "broken"):
         assert name in said
@@ -53,13 +53,13 @@ def test_the_first_page_tells_how_each_store_stands(client: TestClient) -> None:
     assert "Next sweep none is known" in said
 
 
-def test_a_store_that_cannot_be_read_says_why_and_the_others_show_on(client: TestClient) -> None:
+def test_a_store_that_cannot_be_read_says_why_and_the_others_show_on(reader: TestClient) -> None:
     """A ledger that is a folder is told as such, beside five stores that can be read."""
-    said = words(client.get("/"))
+    said = words(reader.get("/"))
     assert "broken ledger Cannot be read" in said
     assert "it is a folder, not a file" in said
     assert said.count("days of history") == 4
-    page = client.get("/stores/broken")
+    page = reader.get("/stores/broken")
     assert page.status_code == 200
     assert "It cannot be read" in words(page)
 
@@ -73,9 +73,9 @@ def test_a_trail_that_cannot_be_read_keeps_no_store_from_being_shown(site: Site)
     assert "trail.jsonl" in words(client.get("/trail"))
 
 
-def test_a_store_shows_what_would_go_as_the_plan_has_it(client: TestClient) -> None:
+def test_a_store_shows_what_would_go_as_the_plan_has_it(reader: TestClient) -> None:
     """Of the real sample 151 of 600 rows are older than 90 days, and the page says so."""
-    said = words(client.get("/stores/recall"))
+    said = words(reader.get("/stores/recall"))
     assert "151 of 600 rows would go." in said
     assert "Cutoff 2026-04-27 00:00 UTC" in said
     assert "keep_for everything, older than 90d: goes 151" in said
@@ -83,16 +83,16 @@ def test_a_store_shows_what_would_go_as_the_plan_has_it(client: TestClient) -> N
     assert "vault-moves" in said  # The last row of the sample but one has that note.
 
 
-def test_a_table_tells_what_goes_along(client: TestClient) -> None:
+def test_a_table_tells_what_goes_along(reader: TestClient) -> None:
     """150 of the 600 audit rows go, and 82 embeddings with them."""
-    said = words(client.get("/stores/audit"))
+    said = words(reader.get("/stores/audit"))
     assert "150 of 600 rows would go." in said
     assert "82 of semantic_chunks" in said
 
 
-def test_a_plan_names_each_item_with_its_evidence(client: TestClient) -> None:
+def test_a_plan_names_each_item_with_its_evidence(reader: TestClient) -> None:
     """Every note that the sample's rules take stands on the page, with its rule and its numbers."""
-    answer = client.get("/stores/notes")
+    answer = reader.get("/stores/notes")
     said = words(answer)
     for decision in evolve.expected():
         if decision["action"] != "skip":
@@ -120,25 +120,25 @@ def test_a_long_plan_is_shown_to_its_end(site: Site) -> None:
     assert "<html" in whole.text
 
 
-def test_the_newest_runs_are_told(client: TestClient) -> None:
+def test_the_newest_runs_are_told(reader: TestClient) -> None:
     """The page of a directory of runs has what the newest run says last."""
-    said = words(client.get("/stores/rem"))
+    said = words(reader.get("/stores/rem"))
     assert "Recent runs runId outcome wallClockMs" in said
     assert "60 of 260 runs would go." in said
 
 
-def test_a_note_is_traced_through_all_stores(client: TestClient) -> None:
+def test_a_note_is_traced_through_all_stores(reader: TestClient) -> None:
     """A slug is looked for in each store; where it was recalled, the evidence is told."""
-    said = words(client.get("/trace?note=vault-moves"))
+    said = words(reader.get("/trace?note=vault-moves"))
     assert "personal/_always-load/vault-moves.md 1 0.002867" in said
     assert "00b5c93a14e88f8f" in said
     assert "There is no 'vault-moves' among the 54 items" in said
 
 
-def test_an_item_is_explained(client: TestClient) -> None:
+def test_an_item_is_explained(reader: TestClient) -> None:
     """Why a note is flagged stands there: each rule's answer, and what settled it."""
     note = "guideline/check-the-boundary-by-hand-note-26"
-    said = words(client.get("/trace", params={"store": "notes", "note": note}))
+    said = words(reader.get("/trace", params={"store": "notes", "note": note}))
     assert "To be flagged" in said
     assert "stale-guidelines flag yes age" in said
     assert "old-sessions delete no type" in said
@@ -216,10 +216,10 @@ def test_a_hostile_name_is_text_wherever_it_stands(site: Site) -> None:
     ],
 )
 def test_what_is_not_there_gets_a_clear_answer(
-    client: TestClient, address: str, status: int
+    reader: TestClient, address: str, status: int
 ) -> None:
     """An unknown store, plan or note, a path in an id, an odd number: a 4xx that says so."""
-    answer = client.get(address)
+    answer = reader.get(address)
     assert answer.status_code == status
     assert "Traceback" not in answer.text
     assert "root:" not in answer.text
@@ -262,12 +262,12 @@ def test_the_trail_is_told_store_by_store(site: Site) -> None:
     assert "further back" in words(client.get("/trail?page=2"))
 
 
-def test_nothing_on_a_page_leads_to_another_machine(client: TestClient) -> None:
+def test_nothing_on_a_page_leads_to_another_machine(reader: TestClient) -> None:
     """No page, and no style or script, names an address outside this machine."""
     folder = Path("src/keepfor/web/static")
     root = Path(__file__).parents[2]
     for address in PAGES:
-        text = client.get(address).text
+        text = reader.get(address).text
         assert "http://" not in text
         assert "https://" not in text
         assert "<style" not in text
