@@ -302,9 +302,10 @@ def _apply_rows(
         fill(report, stopped.done)
         raise
     fill(report, done)
-    # What others deleted meanwhile is not there to be kept, or to be skipped.
-    report.skipped = max(0, min(plan.survey.applied - done.applied, done.kept))
-    report.kept -= report.skipped
+    if isinstance(plan.survey.extent, Extent):
+        # Of a table, the store says which rows are there still: others may have deleted some.
+        report.skipped = max(0, min(plan.survey.applied - done.applied, done.kept))
+        report.kept -= report.skipped
 
 
 def _both(planned: Survey, present: Survey) -> Survey:

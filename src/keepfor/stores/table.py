@@ -140,16 +140,15 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             planned = look.count_again(parts, terms, extent)
             planned.cutoff = earlier(survey.cutoff, terms.cutoff)
             planned.orphans = look.orphans() if self._takes_orphans else {}
+            done = _untouched(planned)
             acts = planned.applied or planned.orphans or self._leaves(planned)
             if acts and (accept is None or accept(planned)):
-                nothing = {"applied": 0, "expired": 0, "over_ceiling": 0, "bytes_deleted": 0}
-                done = replace(planned, kept=planned.scanned, dependents={}, orphans={}, **nothing)
                 begun.append((done, planned.applied))
                 self._delete(look, planned, done, extent, terms, progress)
-                return done
-        planned.kept, planned.applied, planned.dependents = planned.scanned, 0, {}
-        planned.expired = planned.over_ceiling = 0
-        return planned
+            if survey.applied > done.applied:
+                done.skipped = min(look.left(survey.scanned - survey.applied, extent), done.kept)
+                done.kept -= done.skipped
+            return done
 
     def footprint(self) -> Footprint:
         """What its whole database takes up on disk.
@@ -252,6 +251,12 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
                 fix="The next sweep goes on from there.",
                 done=done,
             ) from error
+
+
+def _untouched(planned: Survey) -> Survey:
+    """What was done of it where nothing was done, as far as it is not counted as it is done."""
+    nothing = {"applied": 0, "expired": 0, "over_ceiling": 0, "bytes_deleted": 0}
+    return replace(planned, kept=planned.scanned, dependents={}, orphans={}, **nothing)
 
 
 def table_at(

@@ -212,12 +212,12 @@ def test_two_sweeps_at_once_delete_each_row_once(
 
 
 def test_a_plan_that_another_sweep_overtook_takes_nothing_twice(url: str, tmp_path: Path) -> None:
-    """What is gone by now is skipped, and the counts still add up."""
+    """What is gone by now is not there to be kept or skipped."""
     store = store_of(notes(url, 5), tmp_path)
     made = planned(store)
     assert swept(store).applied == 5
     report = carried_out(made, store)
-    assert (report.scanned, report.applied) == (1, 0)
+    assert (report.scanned, report.kept, report.applied, report.skipped) == (1, 1, 0, 0)
 
 
 def test_a_sweep_that_finds_another_at_work_says_so(

@@ -89,14 +89,14 @@ def test_what_came_since_the_plan_stays_whatever_its_key(url: str, tmp_path: Pat
 
 
 def test_what_changed_since_the_plan_is_skipped(url: str, tmp_path: Path) -> None:
-    """Of the rows that the plan saw, one that is young now and one that is gone are left."""
+    """Of the rows that the plan saw, one that is young now is left; one that is gone is no row."""
     store = store_of(notes(url), tmp_path)
     made = planned(store)
     run(url, "UPDATE notes SET ts = :ts WHERE id = 'b'", ts=stored(url, YOUNG))
-    run(url, "DELETE FROM notes WHERE id = 'c'")
+    run(url, "DELETE FROM notes WHERE id IN ('c', 'x')")
     report = carried_out(made, store)
-    assert (report.applied, report.skipped) == (3, 2)
-    assert ids(url) == "bxy"
+    assert (report.scanned, report.kept, report.applied, report.skipped) == (5, 1, 3, 1)
+    assert ids(url) == "by"
 
 
 def test_age_and_ceiling_have_keys_of_their_own(url: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from keepfor.errors import (
     SweepStopped,
     WrongTimes,
 )
-from keepfor.items import Part, Terms
+from keepfor.items import Part, Survey, Terms
 from keepfor.policy.rules import Policy, keep_for, keep_type, terms
 from keepfor.stores.sql import look, pace, reach
 from keepfor.stores.sql.database import database_at
@@ -26,6 +26,7 @@ from keepfor.stores.table import Dependent, Record, TableStore, table_at
 from keepfor.testing.suite import CUTOFF, NOW, adds_up, bounded, keep
 from keepfor.trail import Trail
 from tests import caesar
+from tests.stores.sql import build
 from tests.stores.sql.build import (
     OLD,
     YOUNG,
@@ -245,6 +246,27 @@ def test_a_type_that_got_a_pin_since_is_out_of_reach(url: str, tmp_path: Path) -
     assert (done.applied, ids(url)) == (1, [1])
 
 
+def test_a_sweep_that_is_called_off_tells_of_nothing_done(tmp_path: Path) -> None:
+    """Where the one who asked says no, no row, no dependent and no orphan counts as gone."""
+    url = build.make(f"sqlite:///{tmp_path}/notes.sqlite3")
+    build.add(url, "old", OLD)
+    run(url, "INSERT INTO vectors (note_id, data) VALUES (99, 'orphan')")
+    store = build.notes(url, tmp_path, orphans="delete")
+    agreed = terms(keep(), NOW, store.bounds)
+    asked: list[tuple[int, dict[str, int]]] = []
+
+    def no(found: Survey) -> bool:
+        asked.append((found.applied, found.orphans))
+        return False
+
+    with store.locked():
+        done = store.delete(store.aim(agreed), agreed, accept=no)
+    assert asked == [(1, {"vectors": 1})]
+    assert (done.scanned, done.kept, done.applied, done.expired) == (1, 1, 0, 0)
+    assert (done.dependents, done.orphans, done.bytes_deleted) == ({}, {}, 0)
+    assert column(url, "SELECT count(*) FROM vectors") == [2]
+
+
 # --- clocks -------------------------------------------------------------------------------
 
 
@@ -312,6 +334,23 @@ def test_a_key_that_was_given_again_refuses_the_plan(again: bool, url: str, tmp_
     with pytest.raises(StoreChanged, match="its newest row is gone"):
         carried_out(made, store)
     assert ids(url) == ([1, 2] if again else [1])
+
+
+def test_a_row_that_others_deleted_since_the_plan_is_no_row(url: str, tmp_path: Path) -> None:
+    """It is neither kept nor skipped; what is there still, and young by now, is skipped."""
+    old = [(id_, OLD, None) for id_ in (1, 2, 3)]
+    store = store_of(notes(url, *old, (4, YOUNG, None), (5, YOUNG, None)), tmp_path)
+    made = planned(store)
+    run(url, "UPDATE notes SET ts = :ts WHERE id = 3", ts=stored(url, YOUNG))
+    run(url, "DELETE FROM notes WHERE id IN (1, 2)")
+    add(url, (6, YOUNG, None))
+    report = carried_out(made, store)
+    assert (report.scanned, report.kept, report.applied, report.skipped) == (4, 3, 0, 1)
+    assert [part.count for part in report.parts] == [0]
+    run(url, "DELETE FROM notes WHERE id = 3")
+    # Nothing was begun, so that the plan is not spent.
+    report = carried_out(made, store)
+    assert (report.scanned, report.kept, report.applied, report.skipped) == (3, 3, 0, 0)
 
 
 def test_a_row_that_became_young_since_the_plan_is_skipped(url: str, tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from keepfor.stores.sql.pace import Pace
 from keepfor.stores.sql.picking import Picking
 from keepfor.stores.sql.reach import Reach, beyond
 
+#: What orphans' keys are called begins so, as nothing does that a person may name.
+ORPHANS = "\0orphans "
+
 
 class Orphans(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of one dependent whose own row is not there.
@@ -33,7 +36,7 @@ class Orphans(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """What their keys are called where they are kept on disk."""
-        return f"\0orphans {self.number}"
+        return f"{ORPHANS}{self.number}"
 
     def query(self) -> Select[Any]:
         """The keys that they refer to, in order."""

@@ -71,7 +71,8 @@ def parts_of(connection: Connection, reached: Sequence[Reach]) -> list[Part]:
     """The parts with what they take."""
     parts = []
     for each in reached:
-        part = each.part
+        # A part of a plan brings the counts of then.
+        part = replace(each.part, count=0, first=[], last=[], oldest=None, newest=None)
         if part.cutoff is None:
             parts.append(part)
             continue

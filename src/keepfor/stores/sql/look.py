@@ -18,6 +18,7 @@ from keepfor.errors import StoreChanged, StoreError, WrongTimes
 from keepfor.items import Part, Survey, TableExtent, Terms
 from keepfor.stores.sql import counting, keys
 from keepfor.stores.sql.batches import (
+    ORPHANS,
     Batch,
     Orphans,
     batches_of_keys,
@@ -121,6 +122,24 @@ class Look:
             seen.over_ceiling = counts.get(part_name(Part(rule=CEILING)), 0)
             seen.expired, seen.kept = seen.applied - seen.over_ceiling, seen.scanned - seen.applied
         return seen
+
+    def left(self, others: int, extent: TableExtent) -> int:
+        """How many rows that a plan would have taken are there still.
+
+        Parameters:
+            others: how many rows it left. Where no keys tell the two apart, they are taken to be
+                there still.
+            extent: the plan's.
+        """
+        if extent.keys is None or extent.highest is not None:
+            there = counting.count(self.connection, self.layout, self.within(extent))
+            return max(0, there - others)
+        there = 0
+        for name, some in keys.load(extent.keys, extent.keys_digest):
+            if not name.startswith(ORPHANS):
+                among = keys.put(self.connection, some, 0).among(self.layout.key)
+                there += counting.count(self.connection, self.layout, among)
+        return there
 
     def extent(self, parts: Sequence[Part] | None, folder: Path, *, orphans: bool) -> TableExtent:
         """Which rows are there; where keys do not grow, those that the parts take, on disk.
