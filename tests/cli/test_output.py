@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from keepfor.cli import documents, progress, render, wording
+from keepfor import wording
+from keepfor.cli import documents, progress, render
 from keepfor.cli.blocks import Block, Fact, Facts, Heading, Line, Table
 from keepfor.escape import visible, visible_lines
 from tests.cli.conftest import RECALL, Place
