@@ -213,6 +213,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     Parameters:
         rule: its name.
         type: the type of row that it speaks of; None for all that no other rule speaks of.
+        ceiling: whether it is the ceiling on rows, whatever a rule may be called.
         cutoff: rows strictly older go; None takes none.
         count: how many go.
         first: the key of the oldest that goes.
@@ -223,6 +224,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
     rule: str
     type: str | None = None
+    ceiling: bool = False
     cutoff: datetime | None = None
     count: int = 0
     first: list[str | int] = []

@@ -311,10 +311,10 @@ def _apply_rows(
 def _both(planned: Survey, present: Survey) -> Survey:
     """What was planned, as far as a plan made now would reach; the deletion counts it anew."""
     below = min(planned.below, present.below) if planned.below and present.below else None
-    cutoffs = {(part.rule, part.type): part.cutoff for part in present.parts}
+    cutoffs = {(part.rule, part.type, part.ceiling): part.cutoff for part in present.parts}
     parts = []
     for part in planned.parts:
-        now = cutoffs.get((part.rule, part.type))
+        now = cutoffs.get((part.rule, part.type, part.ceiling))
         cutoff = min(part.cutoff, now) if part.cutoff and now else None
         parts.append(msgspec.structs.replace(part, cutoff=cutoff))
     return msgspec.structs.replace(planned, below=below, parts=parts)

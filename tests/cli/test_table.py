@@ -72,6 +72,7 @@ def test_a_program_sees_what_would_go(place: Place, database: Path) -> None:
         {
             "rule": "keep_for",
             "type": None,
+            "ceiling": False,
             "cutoff": "2026-04-27T00:00:00Z",
             "count": 150,
             "first": [1],

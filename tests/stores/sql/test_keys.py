@@ -15,7 +15,7 @@ import pytest
 from keepfor import plan as plans
 from keepfor.errors import StoreChanged, StoreError
 from keepfor.items import Survey
-from keepfor.policy.rules import terms
+from keepfor.policy.rules import Policy, Rule, terms
 from keepfor.stores.sql import pace, reach
 from keepfor.stores.sql.keys import load, save
 from keepfor.stores.table import Dependent, TableStore
@@ -108,6 +108,18 @@ def test_age_and_ceiling_have_keys_of_their_own(url: str, tmp_path: Path) -> Non
     report = carried_out(made, store, policy)
     assert (report.expired, report.over_ceiling) == (5, 1)
     assert ids(url) == "yz"
+
+
+def test_a_rule_that_is_called_like_the_ceiling_is_none(url: str, tmp_path: Path) -> None:
+    """What it expires counts as expired, and what the ceiling takes beside it as above that."""
+    store = store_of(notes(url), tmp_path)
+    rule = Rule(name="max_count", max_age=timedelta(days=90), action="delete")
+    policy = Policy(rules=(rule,), max_count=1, breaker=None)
+    made = planned(store, policy)
+    assert (made.survey.expired, made.survey.over_ceiling) == (5, 1)
+    report = carried_out(made, store, policy)
+    assert (report.expired, report.over_ceiling, report.skipped) == (5, 1, 0)
+    assert ids(url) == "y"
 
 
 def test_portions_and_slices_of_keys_lose_none(

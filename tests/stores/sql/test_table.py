@@ -217,6 +217,18 @@ def test_the_first_rule_that_matches_decides(url: str, tmp_path: Path) -> None:
     assert ids(url) == [3]
 
 
+def test_a_rule_for_a_type_may_be_called_like_the_ceiling(url: str, tmp_path: Path) -> None:
+    """A type that is named `max_count` expires by its age; the ceiling takes what is above it."""
+    notes(url, (1, OLD, "max_count"), (2, OLD, None), (3, YOUNG, None), (4, YOUNG, None))
+    store = store_of(url, tmp_path, type="type")
+    rules = keep_type("max_count", "max_count", timedelta(days=90))
+    made = planned(store, Policy(rules=rules, breaker=None))
+    assert (made.survey.expired, made.survey.over_ceiling) == (1, 0)
+    bound = Policy(rules=rules, max_count=2, breaker=None)
+    report = carried_out(planned(store, bound), store, bound)
+    assert (report.expired, report.over_ceiling, ids(url)) == (1, 1, [3, 4])
+
+
 def test_a_policy_that_changed_since_the_plan_refuses_it(url: str, tmp_path: Path) -> None:
     """Neither another duration, nor another type, nor other dependents, nor orphans pass."""
     notes(url, (1, OLD, "held"))

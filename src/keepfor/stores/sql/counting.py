@@ -17,9 +17,6 @@ from keepfor.stores.sql.reach import Reach, fetched, pages
 from keepfor.stores.sql.shapes import Shape
 from keepfor.times import Known
 
-#: The name of the part that the ceiling on rows takes.
-CEILING = "max_count"
-
 
 def survey(
     connection: Connection, layout: Layout, shape: Shape, reached: Sequence[Reach], terms: Terms
@@ -35,7 +32,7 @@ def survey(
     """
     total = count(connection, layout)
     parts = parts_of(connection, reached)
-    over = sum(part.count for part in parts if part.rule == CEILING)
+    over = sum(part.count for part in parts if part.ceiling)
     gone = sum(part.count for part in parts)
     kept = [oldest for each in _last(reached) if (oldest := each.first_kept(connection))]
     return Survey(
@@ -191,7 +188,7 @@ def _lag(
     """How long the oldest of what goes has been due."""
     lags = [timedelta()]
     for part in parts:
-        if part.rule == CEILING and part.count:
+        if part.ceiling and part.count:
             # The row that took the table above its ceiling.
             query = select(layout.time).where(layout.time.is_not(None))
             query = query.order_by(layout.time.desc()).offset(part.count - 1).limit(1)

@@ -16,7 +16,6 @@ from keepfor.errors import StoreError
 from keepfor.items import Survey
 from keepfor.stores.base import Progress
 from keepfor.stores.sql.batches import Batch
-from keepfor.stores.sql.counting import CEILING
 from keepfor.stores.sql.database import Database
 from keepfor.stores.sql.keys import Gathered, as_it_is, gather, put
 from keepfor.stores.sql.layout import Layout, Link, Record
@@ -160,7 +159,7 @@ def _delete_rows(
     if layout.checked:
         _check_gone(connection, layout.rows.name, layout.key, condition)
     counts.applied += gone
-    if reach.part.rule == CEILING:
+    if reach.part.ceiling:
         counts.over_ceiling += gone
     else:
         counts.expired += gone

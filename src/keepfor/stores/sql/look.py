@@ -26,7 +26,6 @@ from keepfor.stores.sql.batches import (
     batches_of_rows,
     orphans_of,
 )
-from keepfor.stores.sql.counting import CEILING
 from keepfor.stores.sql.database import Database
 from keepfor.stores.sql.layout import Layout, Spec, lay_out
 from keepfor.stores.sql.pace import Pace
@@ -79,7 +78,7 @@ class Look:
             for rule, type_, cutoff in [*cuts, (terms.rule, None, terms.cutoff)]
         ]
         if terms.max_count is not None and (bound := self._bound(terms.max_count, parts)):
-            parts.append(Part(rule=CEILING, cutoff=earlier(bound, floor)))
+            parts.append(Part(rule="max_count", ceiling=True, cutoff=earlier(bound, floor)))
         return parts
 
     def with_pins(self, parts: Sequence[Part], terms: Terms) -> list[Part]:
@@ -119,7 +118,7 @@ class Look:
                     counts[name] += reach.count_among(self.connection, some)
             seen.parts = [replace(part, count=counts[part_name(part)]) for part in seen.parts]
             seen.applied = sum(counts.values())
-            seen.over_ceiling = counts.get(part_name(Part(rule=CEILING)), 0)
+            seen.over_ceiling = sum(part.count for part in seen.parts if part.ceiling)
             seen.expired, seen.kept = seen.applied - seen.over_ceiling, seen.scanned - seen.applied
         return seen
 
@@ -332,6 +331,8 @@ class Look:
 
 def part_name(part: Part) -> str:
     """What tells a part from the others of a plan."""
+    if part.ceiling:
+        return "\0ceiling"
     return part.rule if part.type is None else f"{part.type}\0{part.rule}"
 
 
