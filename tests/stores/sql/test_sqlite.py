@@ -19,6 +19,7 @@ from sqlalchemy import text
 
 from keepfor.errors import ConfigError, DatabaseBusy, StoreBusy, StoreChanged, StoreError
 from keepfor.stores.sql import sqlite, sqlitefiles
+from keepfor.stores.sql.database import database_at
 from keepfor.stores.sql.sqlite import SqliteDatabase, sqlite_at
 from tests.stores.nobody import NOBODY, as_nobody, common_ground
 from tests.stores.test_faults import small_disk
@@ -512,30 +513,31 @@ def test_a_symlink_is_the_file_that_it_leads_to(place: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "path"),
     [
-        ("notes.db", "{here}/notes.db"),
         ("sqlite:///notes.db", "{here}/notes.db"),
         ("sqlite:////var/notes.db", "/var/notes.db"),
         ("sqlite+aiosqlite:///data/notes.db?timeout=5", "{here}/data/notes.db"),
         ("sqlite:///file:/var/my%20notes.db?mode=rwc&uri=true", "/var/my notes.db"),
-        ("file:///var/notes.db?cache=shared", "/var/notes.db"),
-        ("file:notes.db", "{here}/notes.db"),
+        ("sqlite:///file:///var/notes.db?cache=shared&uri=true", "/var/notes.db"),
+        ("sqlite:///file://localhost/var/notes.db?uri=true", "/var/notes.db"),
+        ("sqlite:///file:notes.db?uri=true", "{here}/notes.db"),
     ],
 )
 def test_an_address_leads_to_the_file_that_sqlalchemy_opens(
     where: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """URLs with whatever driver, SQLite's own URIs, and plain paths are understood."""
+    """URLs with whatever driver, and SQLite's own URIs in them, are understood."""
     monkeypatch.chdir(tmp_path)
-    assert sqlite_at(where).path == path.format(here=tmp_path.resolve())
+    address = path.format(here=tmp_path.resolve())
+    assert database_at(where).address == f"sqlite:///{address}"
 
 
 @pytest.mark.parametrize(
     "where",
     [
-        "",
-        ":memory:",
         "sqlite://",
+        "sqlite:///",
         "sqlite:///:memory:",
+        "sqlite:///file::memory:?uri=true",
         "sqlite://notes.db",
         "sqlite:///file:x?mode=memory&uri=true",
     ],
@@ -543,7 +545,7 @@ def test_an_address_leads_to_the_file_that_sqlalchemy_opens(
 def test_an_address_without_a_file_is_refused(where: str) -> None:
     """A database in memory cannot be swept; two slashes where three belong are no file."""
     with pytest.raises(ConfigError, match=r"it names no file.*Write sqlite:///FILE"):
-        sqlite_at(where)
+        database_at(where)
 
 
 # --- writing ------------------------------------------------------------------------------------

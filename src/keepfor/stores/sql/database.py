@@ -100,10 +100,10 @@ def database_at(url: str) -> Database:
     except ArgumentError:
         parsed = None
     kind = parsed.get_backend_name() if parsed else None
-    if parsed and kind == "sqlite" and parsed.database:
+    if parsed and kind == "sqlite":
         from keepfor.stores.sql.sqlite import sqlite_at
 
-        return sqlite_at(parsed.database)
+        return sqlite_at(":memory:" if parsed.query.get("mode") == "memory" else parsed.database)
     if parsed and kind in ("postgresql", "postgres"):
         from keepfor.stores.sql.postgres import postgres_at
 

@@ -17,8 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
-from sqlalchemy import Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import NullPool
 
 from keepfor.errors import ConfigError, StoreBusy, StoreChanged, StoreError
@@ -320,22 +319,19 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
                 yield connection
 
 
-def sqlite_at(where: str | os.PathLike[str]) -> SqliteDatabase:
-    """The database at a path or URL; where that is a symlink, the file it leads to.
+def sqlite_at(where: str | os.PathLike[str] | None) -> SqliteDatabase:
+    """The database at a path; where that is a symlink, the file it leads to.
 
     Parameters:
-        where: a path, a `file:` URI as SQLite takes it, or `sqlite:///FILE` with any driver.
+        where: a path, or a `file:` URI as SQLite takes it.
 
     Raises:
         ConfigError: when it names no file.
     """
-    path = os.fspath(where)
-    if re.match(r"sqlite(\+\w+)?:", path):
-        path = _named(path)
+    path = os.fspath(where or "")
     if path.startswith("file:"):
-        said, _, settings = path[5:].partition("?")
-        said = re.sub(r"^//(localhost)?(?=/)", "", said).partition("#")[0]
-        path = "" if "mode=memory" in settings else os.fsdecode(unquote_to_bytes(said))
+        said = re.sub(r"^//(localhost)?(?=/)", "", re.split("[?#]", path[5:])[0])
+        path = os.fsdecode(unquote_to_bytes(said))
     if path in ("", ":memory:"):
         raise ConfigError(
             where="url",
@@ -358,15 +354,6 @@ def _connect() -> sqlite3.Connection:
     )
     made.patience = _PATIENCE
     return made
-
-
-def _named(url: str) -> str:
-    """What a URL gives as the file; empty where there is none."""
-    try:
-        parsed = make_url(url)
-    except ArgumentError:
-        return ""
-    return "" if parsed.query.get("mode") == "memory" else parsed.database or ""
 
 
 def _driver(connection: Connection) -> PatientConnection:
