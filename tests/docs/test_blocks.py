@@ -92,6 +92,12 @@ def clone(text: str) -> None:
         assert (call[0] == "make" and call[1] in targets) or call == ["pip", "install", "."], call
 
 
+def server(text: str) -> None:
+    """Commands that run until they are ended, and that keepfor knows."""
+    for line in text.splitlines():
+        understood(line)
+
+
 def shape(text: str) -> None:
     """A drawing; the page's own test compares it with the code."""
     assert text.strip()
@@ -109,6 +115,7 @@ NOT_RUN: dict[tuple[str, str], tuple[str, Callable[[str], None]]] = {
     ("docs/how-to/run-in-the-background.md", "ini"): ("needs systemd", units),
     ("docs/how-to/run-in-the-background.md", "dockerfile"): ("needs Docker", image),
     ("docs/how-to/run-in-the-background.md", "sh"): ("needs Docker", container),
+    ("docs/how-to/see-it-in-a-browser.md", "sh"): ("runs until it is ended", server),
     ("docs/reference/metrics.md", "yml"): ("is for Prometheus", alerts),
     ("docs/how-to/bound-a-directory-of-runs.md", "cron"): ("needs a cron daemon", crontab),
 }

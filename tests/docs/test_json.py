@@ -156,7 +156,7 @@ def test_the_document_of_a_failure_is_in_the_reference(
 
 
 def test_every_verb_has_a_section() -> None:
-    """The reference tells the document of each verb that there is; `mcp` speaks a protocol."""
+    """The reference tells the document of each verb that there is; `mcp` and `serve` have none."""
     shown = set(sections(reference("command-line"), "h2"))
-    without = {"`keepfor`", "`keepfor config`", "`keepfor mcp`"}
+    without = {"`keepfor`", "`keepfor config`", "`keepfor mcp`", "`keepfor serve`"}
     assert {f"`{verb}`" for verb in COMMANDS} == shown - without
