@@ -90,6 +90,10 @@ class DatabaseBusy(StoreBusy):
     stays done. Try again when others have finished."""
 
 
+class Unfinished(StoreError):
+    """{path}: {what} {fix}"""
+
+
 class WrongTimeField(StoreError):
     """{path}: {without} of {objects} rows have no usable time in {field!r}, so this looks like a
     wrong setting and not like debris. Nothing was dropped. Set `time:` to the field that holds

@@ -19,9 +19,9 @@ from keepfor.errors import (
     PlanStale,
     StoreBusy,
     StoreChanged,
-    StoreError,
     SweepInterrupted,
     SweepStopped,
+    Unfinished,
 )
 from keepfor.items import Extent, Item, Report, Survey, Terms
 from keepfor.plan import Plan, build, policy_digest
@@ -66,7 +66,7 @@ def planned(
     """
     try:
         return build(store, policy, now, name=name, progress=progress, seen=seen)
-    except StoreError:
+    except Unfinished:
         with _locked(store, progress):
             pass
         return build(store, policy, now, name=name, progress=progress, seen=seen)

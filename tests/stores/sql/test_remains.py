@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from keepfor import plan as plans
-from keepfor.errors import StoreChanged, StoreError
+from keepfor.errors import StoreChanged, StoreError, Unfinished
 from keepfor.policy.rules import Policy, keep_for
 from keepfor.stores.sql.sqlite import SqliteDatabase
-from keepfor.sweep import apply, planned
+from keepfor.stores.table import table_at
+from keepfor.sweep import apply, planned, sweep_now
 from keepfor.trail import Trail
 from tests.stores.sql import build
 
@@ -43,11 +50,37 @@ def test_a_sweep_undoes_half_a_change_that_a_plan_only_tells_of(url: str, tmp_pa
     path = url.removeprefix("sqlite:///")
     assert subprocess.run([sys.executable, "-c", HALF_A_CHANGE, path]).returncode < 0
     store = build.notes(url, tmp_path)
-    with pytest.raises(StoreError, match="killed in the middle of a change"):
+    with pytest.raises(Unfinished, match="killed in the middle of a change"):
         plans.build(store, KEEP, NOW, name="notes")
     plan = planned(store, KEEP, NOW, name="notes")
     apply(plan, store, KEEP, NOW, trail=Trail(tmp_path / "trail.jsonl", keep_for="forever"))
     assert build.names(url) == {"young"}
+
+
+def test_a_copy_without_its_shm_is_put_in_order_for_a_sweep(url: str, tmp_path: Path) -> None:
+    """Changes that nobody took in stop a look; where they are to be swept, they are taken in."""
+    path = Path(url.removeprefix("sqlite:///"))
+    copy = tmp_path / "copy.sqlite3"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE notes SET ts = '2026-01-01 00:00:00.000000'")
+        connection.commit()
+        shutil.copyfile(path, copy)
+        shutil.copyfile(f"{path}-wal", f"{copy}-wal")
+    store = build.notes(f"sqlite:///{copy}", tmp_path)
+    with pytest.raises(Unfinished, match="lie in its -wal"):
+        plans.build(store, KEEP, NOW, name="notes")
+    assert planned(store, KEEP, NOW, name="notes").survey.applied == 2
+
+
+@pytest.mark.parametrize("act", [planned, partial(sweep_now, trail=None)])
+def test_a_name_that_is_no_table_leaves_nothing_behind(act: Any, url: str, tmp_path: Path) -> None:
+    """No lock is made for it, which nobody would clear away."""
+    before = sorted(os.listdir(tmp_path))
+    store = table_at(url, "nots", folder=tmp_path / "state", time="ts")
+    with pytest.raises(StoreError, match="it has no table nots"):
+        act(store, KEEP, NOW, name="notes")
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 def test_a_look_that_somebody_disturbed_is_taken_once_more(

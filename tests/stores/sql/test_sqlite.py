@@ -668,6 +668,7 @@ with sqlite_at(sys.argv[1]).locked("Notes", 0):
 def test_one_sweep_of_a_table_at_a_time(place: Path) -> None:
     """Whoever comes second, in this process or another, is told; another table is no matter."""
     database = make(place)
+    change(database, "CREATE TABLE other (id INTEGER)")
     command = [sys.executable, "-c", LOCK, str(place)]
     with database.locked("notes", 0):
         with pytest.raises(StoreBusy, match=rf"^{place}, table main\.NOTES, is being pruned"):
@@ -696,6 +697,7 @@ def test_the_lock_file_is_for_whoever_may_read_the_database(mode: int, place: Pa
 def test_a_table_of_any_name_can_be_locked(name: str, place: Path) -> None:
     """Its name leads to no other folder, and is never too long."""
     database = make(place)
+    change(database, f'CREATE TABLE "{name}" (id INTEGER)')
     with database.locked(name, 0), pytest.raises(StoreBusy):
         lock(database, name)
     assert len(list(place.parent.iterdir())) == 2

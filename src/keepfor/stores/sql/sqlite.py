@@ -20,7 +20,7 @@ import msgspec
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.pool import NullPool
 
-from keepfor.errors import ConfigError, StoreBusy, StoreChanged, StoreError
+from keepfor.errors import ConfigError, StoreBusy, StoreChanged, StoreError, Unfinished
 from keepfor.stores import files
 from keepfor.stores.ids import escape
 from keepfor.stores.sql import sqlitefiles
@@ -168,6 +168,8 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
         if len(os.fsencode(beside)) > 255:
             beside = f".{hashlib.sha256(os.fsencode(beside)).hexdigest()}.keepfor-lock"
         lock = os.path.join(folder, beside)
+        if not os.path.lexists(lock):
+            self._check_there(table)
         with ExitStack() as stack:
             try:
                 opener = files.locked(lock, wait, lambda path: sqlitefiles.open_lock(path, status))
@@ -262,7 +264,7 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
             # Nobody is at it. Asked otherwise, SQLite would make a `-wal` and leave it there.
             return _ALONE
         if sqlitefiles.size(f"{self.path}-shm") is None:
-            raise StoreError(
+            raise Unfinished(
                 path=self._name,
                 what=f"{log} bytes of changes lie in its -wal, and nobody is at it to take them in "
                 "(a copy of a database in use, perhaps).",
@@ -272,6 +274,11 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
         # database in this process meanwhile could not write to it for as long as that lasts, so
         # where others might, it may set up the `-shm` anew instead.
         return ("readonly_shm=1",) if threading.active_count() == 1 else ()
+
+    def _check_there(self, table: str) -> None:
+        """Refuse a name that is no table's, before a file that stays is made for it."""
+        with suppress(Unfinished, StoreChanged), self.reading() as connection:
+            self.identity(connection, table)
 
     def _recover(self) -> None:
         """Undo, or take in, what a killed program left; SQLite does so by itself when it reads."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from sqlalchemy.exc import DBAPIError
 
-from keepfor.errors import DatabaseBusy, StoreError
+from keepfor.errors import DatabaseBusy, StoreError, Unfinished
 
 _NOTHING_DONE = (
     "Nothing of the transaction at hand was done, and what was done before it stays done."
@@ -80,4 +80,5 @@ def _explanation(error: BaseException | None, path: str, patience: float) -> Sto
     said = " ".join(str(error).split()).rstrip(".")
     unknown = f"SQLite says: {said}.", _NOTHING_DONE
     what, fix = _SAID.get(code) or _SAID.get(code & 0xFF) or unknown
-    return StoreError(path=path, what=what.replace("{said}", said), fix=fix)
+    kind = Unfinished if code == sqlite3.SQLITE_READONLY_ROLLBACK else StoreError
+    return kind(path=path, what=what.replace("{said}", said), fix=fix)
