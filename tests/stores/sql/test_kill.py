@@ -171,9 +171,10 @@ def kill_everywhere(url: str, folder: Path, least: int, first: int) -> None:
     step, halfway = first, 0
     while killed(step, lambda: swept(url, folder)):
         left, records = is_whole(url)
-        assert left in ({1, 2, 3, 4, 99}, {3, 4, 99}, {99})
+        # The oldest went first; how many at a time depends on how busy the machine is.
+        assert left == set([1, 2, 3, 4, 99][-len(left) :])
         assert records in ([], [4])
-        halfway += left == {3, 4, 99}
+        halfway += left not in ({1, 2, 3, 4, 99}, {99})
         report = swept(url, folder)
         assert adds_up(report)
         assert report.applied == len(left) - 1
