@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from keepfor.config.overview import Overview, overview
 from keepfor.web.app import build
 from keepfor.web.desk import Desk
+from keepfor.web.overviews import state
+from keepfor.web.rendering import ago, sentence, when
 from tests import evolve
 from tests.web.site import HOSTILE, Site, post, words
 
@@ -277,3 +282,96 @@ def test_nothing_on_a_page_leads_to_another_machine(reader: TestClient) -> None:
     assert "url(" not in style
     assert "@import" not in style
     assert os.path.exists(root / folder / "htmx.LICENSE")
+
+
+def _overview(site: Site, name: str, now: datetime = evolve.NOW) -> Overview:
+    """How a store of the samples stands at some instant."""
+    config = Desk(site.file, {}, lambda: now).config()
+    return overview(config, name, now, {})
+
+
+def test_how_a_store_stands_is_told_in_words(site: Site) -> None:
+    """In order, due, held back, unbounded, empty: each has a word of its own beside its colour."""
+    text = site.file.read_text()
+    assert state(_overview(site, "none_yet")).word == "Empty"
+    # The oldest row is of 2026-03-28T02:53, and 90 days later it is due since 21 hours.
+    due = state(_overview(site, "recall", datetime(2026, 6, 27, tzinfo=UTC)))
+    assert (due.tone, due.word) == ("warn", "Due for 21h6min")
+    order = state(_overview(site, "recall", datetime(2026, 6, 26, tzinfo=UTC)))
+    assert (order.tone, order.word) == ("good", "In order")
+    site.file.write_text(text.replace("max_count: 200", "max_count: off"))
+    loose = state(_overview(site, "rem"))
+    assert (loose.tone, loose.word) == ("warn", "Unbounded")
+    site.file.write_text(
+        text.replace("keep_for: 90d, max_bytes: 1MiB", "keep_for: 1h, grace: 999d")
+    )
+    held = state(_overview(site, "recall"))
+    assert (held.tone, held.word) == ("bad", "Held back")
+    assert "600 rows would go, 50% may at once" in held.what
+    late = state(_overview(site, "recall", datetime(2030, 1, 1, tzinfo=UTC)))
+    assert late.word.startswith("Overdue by")
+    assert late.what.endswith("The breaker holds a sweep back.")
+
+
+def test_what_a_program_wrote_oddly_is_told_and_breaks_nothing(site: Site) -> None:
+    """Rows and runs with values of any kind are shown as text, or passed over."""
+    odd = [
+        '{"hit_slugs": ["naming", 7, null, "<b>"], "query_hash": {"a": [1]}, "ts": "2026-07-25"}',
+        '{"hit_slugs": "naming", "ts": "2026-07-25T00:00:00Z"}',
+        '{"hit_slugs": ["\\ud800"], "ts": "2026-07-25T00:00:00Z"}',
+        "no JSON at all",
+        "[" * 5000 + "]" * 5000,
+    ]
+    with site.recalls.open("a") as file:
+        file.write("\n".join(odd) + "\n")
+    run = site.runs / "2026-07-25T23-30-00-000Z.jsonl"
+    run.write_text('{"runId": ["<b>"], "outcome": null, "wallClockMs": "%s"}\n' % ("9" * 5000))
+    client = site.client()
+    said = words(client.get("/stores/recall"))
+    assert '{"a": [1]} naming <b>' in said
+    runs = client.get("/stores/rem")
+    assert runs.status_code == 200
+    assert '["<b>"] null 999' in words(runs)
+    assert "9" * 201 not in runs.text
+
+
+def test_a_trail_that_a_stray_hand_wrote_in_is_told(site: Site) -> None:
+    """Records of no sense are shown as what they are, markup as text."""
+    record = {
+        "event": "outcome",
+        "store": "<i>",
+        "ts": "yesterday",
+        "notes": ["<u>"],
+        "error": "<s>",
+        "plan": 5,
+        "duration": "long",
+        "applied": "many",
+    }
+    (site.folder / "state").mkdir()
+    (site.folder / "state" / "trail.jsonl").write_text(json.dumps(record) + "\n")
+    answer = site.client().get("/trail")
+    assert answer.status_code == 200
+    assert "yesterday <i> failed <s> <u>" in words(answer)
+    assert not any(f"<{tag}>" in answer.text for tag in "ius")
+
+
+def test_a_store_page_shows_on_without_its_trail(site: Site) -> None:
+    """Where the trail cannot be read, the store's page says so in its place, and tells the rest."""
+    (site.folder / "state" / "trail.jsonl").mkdir(parents=True)
+    said = words(site.client().get("/stores/recall"))
+    assert "151 of 600 rows would go." in said
+    assert "trail.jsonl" in said
+
+
+def test_times_are_told_from_now() -> None:
+    """What was, what is and what will be: each as far away as it is, the whole for programs."""
+    now = datetime(2026, 7, 26, 12, tzinfo=UTC)
+    assert ago(now - timedelta(days=3), now) == (
+        '<time datetime="2026-07-23T12:00:00Z" title="2026-07-23T12:00:00Z">3d ago</time>'
+    )
+    assert ">in 2h<" in ago(now + timedelta(hours=2), now)
+    assert ">just now<" in ago(now, now)
+    assert ago("no time", now) == "no time"
+    assert ago(None, now) == when(None) == "-"
+    assert sentence("run `a` or `b`") == "Run <code>a</code> or <code>b</code>"
+    assert sentence("odd ` <mark>") == "Odd ` &lt;mark&gt;"

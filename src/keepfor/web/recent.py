@@ -118,6 +118,6 @@ def _told(entry: Mapping[str, Any], field: str) -> str:
     value = entry[field]
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return "nested too deep to be told"
+    except (RecursionError, ValueError):
+        return "not to be told"
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"

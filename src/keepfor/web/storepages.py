@@ -66,7 +66,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
         kind: what kind of store it is.
         words: what it is held to.
         target: its address.
-        error: why it cannot be read; all below is None then, or empty.
+        untold: why its last sweeps cannot be told.
+        error: why it cannot be read; all below but its sweeps is None then, or empty.
         plan: what would become of it now.
         held: what history it holds.
         history: the same by age.
@@ -84,6 +85,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     words: str
     target: str
+    untold: str = ""
     error: str = ""
     plan: Plan | None = None
     held: Window | None = None
@@ -107,9 +109,13 @@ def page(desk: Desk, config: Config, name: str) -> Page:
     settings, store = asking.settings(config, name), asking.store(config, name)
     policy, now, items = policy_of(settings), desk.now(), list[Item]()
     told = Page(name=name, kind=store.kind, words=in_words(settings), target=store.target)
+    swept: list[Sweep] = []
     try:
         swept = list(islice(_sweeps_of(config, name, store.target), _SWEEPS))
         told = msgspec.structs.replace(told, swept=swept)
+    except (KeepforError, OSError) as error:
+        told = msgspec.structs.replace(told, untold=str(error))
+    try:
         plan = plans.build(store, policy, now, name=name, seen=items)
         if isinstance(store, RowStore):
             held = by_day(store, policy, now)
