@@ -45,7 +45,7 @@ class _Collector:
             "oldest_overdue_seconds",
             "How long the oldest of what is due has been so, read from the data.",
         )
-        deleted = _counter("deleted_rows", "Rows, or runs, that were deleted.")
+        deleted = _counter("deleted_rows", "Rows or items that were deleted.")
         failures = _counter("failed_sweeps", "Sweeps that failed, or in which something did.")
         duration = _gauge("sweep_duration_seconds", "How long the last sweep took.")
         tripped = _gauge("breaker_tripped", "Whether the breaker held the last sweep back.")
