@@ -135,9 +135,8 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             if look.layout.enforced:
                 connection.exec_driver_sql("PRAGMA foreign_keys = ON")
             look.check_same(extent)
-            parts = look.with_pins(survey.parts, terms)
-            look.check_times(look.reaches(parts, look.within(extent)))
-            planned = look.count_again(parts, terms, extent)
+            look.check_times(look.reaches(survey.parts, look.within(extent)))
+            planned = look.count_again(survey.parts, terms, extent)
             planned.cutoff = earlier(survey.cutoff, terms.cutoff)
             planned.orphans = look.orphans() if self._takes_orphans else {}
             done = _untouched(planned)

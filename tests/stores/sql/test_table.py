@@ -247,17 +247,6 @@ def test_a_policy_that_changed_since_the_plan_refuses_it(url: str, tmp_path: Pat
     assert ids(url) == [1]
 
 
-def test_a_type_that_got_a_pin_since_is_out_of_reach(url: str, tmp_path: Path) -> None:
-    """Terms of now that speak of a type keep its rows, though the survey knew of none."""
-    notes(url, (1, OLD, "held"), (2, OLD, "other"))
-    store = store_of(url, tmp_path, type="type")
-    seen = planned(store).survey
-    pinned = Policy(rules=(*keep_type("pin", "held", None), *keep_for(timedelta(days=90))))
-    with store.locked():
-        done = store.delete(seen, terms(pinned, NOW, store.bounds))
-    assert (done.applied, ids(url)) == (1, [1])
-
-
 def test_a_sweep_that_is_called_off_tells_of_nothing_done(tmp_path: Path) -> None:
     """Where the one who asked says no, no row, no dependent and no orphan counts as gone."""
     url = build.make(f"sqlite:///{tmp_path}/notes.sqlite3")

@@ -81,12 +81,6 @@ class Look:
             parts.append(Part(rule="max_count", ceiling=True, cutoff=earlier(bound, floor)))
         return parts
 
-    def with_pins(self, parts: Sequence[Part], terms: Terms) -> list[Part]:
-        """The parts, and one that takes nothing for each type that has a rule of its own now."""
-        there = {part.type for part in parts}
-        more = [Part(rule=cut.rule, type=cut.type) for cut in terms.by_type]
-        return [*(part for part in more if part.type not in there), *parts]
-
     def count(
         self, parts: Sequence[Part], terms: Terms, within: ColumnElement[bool] | None
     ) -> Survey:
