@@ -282,6 +282,39 @@ def test_a_plan_for_the_future_is_refused(url: str, tmp_path: Path) -> None:
     assert ids(url) == [1]
 
 
+#: Of 26 July 2026, 00:00 UTC, which is 1,785,024,000 s: what is before it, at it and after it.
+AROUND_NOW: list[tuple[str, str | None, list[object]]] = [
+    (
+        "DATETIME",
+        None,
+        ["2026-07-25 23:59:59.999999", "2026-07-26 00:00:00.000000", "2026-07-26 00:00:00.000001"],
+    ),
+    ("TEXT", None, ["2026-07-25T23:59:59Z", "2026-07-26T00:00:00Z", "2026-07-26T00:00:01Z"]),
+    (
+        "TEXT",
+        None,
+        ["2026-07-26T01:59:59+02:00", "2026-07-26T02:00:00+02:00", "2026-07-26T02:00:01+02:00"],
+    ),
+    ("TEXT", None, ["2026-07-24", "2026-07-25", "2026-07-26"]),
+    ("INTEGER", "s", [1_785_023_999, 1_785_024_000, 1_785_024_001]),
+    ("INTEGER", "us", [1_785_023_999_999_999, 1_785_024_000_000_000, 1_785_024_000_000_001]),
+    ("INTEGER", "ns", [1_785_023_999 * 10**9, 1_785_024_000 * 10**9, 1_785_024_000 * 10**9 + 1000]),
+    ("REAL", "s", [1_785_023_999.5, 1_785_024_000.0, 1_785_024_000.5]),
+]
+
+
+@pytest.mark.parametrize(("declared", "unit", "times"), AROUND_NOW)
+def test_what_is_written_now_is_not_to_come(
+    declared: str, unit: str | None, times: list[object], tmp_path: Path
+) -> None:
+    """Only a row that is past the very instant counts as one of the future, in any shape."""
+    url = f"sqlite:///{tmp_path}/notes.sqlite3"
+    run(url, f"CREATE TABLE notes (id INTEGER PRIMARY KEY, ts {declared})")
+    for moment in times:
+        run(url, "INSERT INTO notes (ts) VALUES (:ts)", ts=moment)
+    assert planned(store_of(url, tmp_path, unit=unit)).survey.future == 1
+
+
 def test_a_clock_that_went_back_takes_less(url: str, tmp_path: Path) -> None:
     """What is not due any more at the time of the sweep stays, and is counted as skipped."""
     notes(url, (1, day(1), None), (2, day(4), None), (3, day(7), None))

@@ -155,17 +155,10 @@ def adrift(layout: Layout) -> Iterator[tuple[Link, ColumnElement[bool]]]:
 
 
 def _future(connection: Connection, layout: Layout, shape: Shape, now: datetime) -> int:
-    sure, maybe = shape.edges(now)
+    # What is not older than the next microsecond is past now, and nothing else is.
+    sure, maybe = shape.edges(now + timedelta(microseconds=1))
     ahead = count(connection, layout, ~shape.older(layout.time, maybe))
     if sure == maybe:
-        on_time = select(layout.time).where(~shape.older(layout.time, sure))
-        on_time = on_time.order_by(layout.time)
-        for rows in fetched(connection, on_time):
-            for (value,) in rows:
-                instant = shape.instant(value)
-                if not isinstance(instant, Known) or instant.instant > now:
-                    return ahead
-                ahead -= 1
         return ahead
     near = and_(~shape.older(layout.time, sure), shape.older(layout.time, maybe))
     for rows in fetched(connection, select(layout.time).where(near)):
