@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,10 @@ NOW = datetime(2026, 7, 26, tzinfo=UTC)
 
 def steady(days: int, count: int = 10, size: int = 1000, type_: str | None = None) -> Daily:
     """So many days, today included, with so many a day that hold so many bytes."""
-    return Daily(type=type_, days={day: (count, size) for day in range(days)})
+    return Daily(type=type_, days=dict.fromkeys(range(days), (count, size)))
 
 
-def kept(days: int | None, **bounds: int) -> Policy:
+def kept(days: int | None, **bounds: Any) -> Policy:
     """Ninety days, say, or for ever."""
     return Policy(rules=keep_for(None if days is None else timedelta(days=days)), **bounds)
 
@@ -75,13 +76,13 @@ def test_a_ceiling_bounds_what_age_does_not() -> None:
 
 def test_a_burst_does_not_count_for_a_rate() -> None:
     """One day with 10,000 among 90 with ten each leaves the rate at ten a day."""
-    days: dict[int, Amount] = {day: (10, 1000) for day in range(91)} | {45: (10_000, 1_000_000)}
+    days: dict[int, Amount] = dict.fromkeys(range(91), (10, 1000)) | {45: (10_000, 1_000_000)}
     assert forecast([Daily(days=days)], kept(90), NOW).rate == 10
 
 
 def test_a_sparse_store_has_a_rate_too() -> None:
     """One on every twentieth day is a twentieth a day, and no burst."""
-    days: dict[int, Amount] = {day: (1, 100) for day in range(0, 100, 20)}
+    days: dict[int, Amount] = dict.fromkeys(range(0, 100, 20), (1, 100))
     assert forecast([Daily(days=days)], kept(None), NOW).rate == pytest.approx(4 / 80)
 
 
