@@ -138,3 +138,29 @@ def test_what_has_no_age_counts_as_held_and_for_no_rate() -> None:
     told = forecast([Daily(days={1: (10, 1000)}, apart=(5, 500))], kept(90), NOW)
     assert (told.count, told.bytes) == (15, 1500)
     assert told.rate == 0
+
+
+def test_a_ceiling_holds_in_every_week_and_for_good() -> None:
+    """Of 500 with a cap of 200 and ten a day, 370 go in the first week, and then what comes."""
+    told = forecast([steady(50)], kept(None, max_count=200), NOW, 21)
+    assert [week.count for week in told.weeks] == [370, 70, 70]
+    assert (told.settles, told.settles_bytes) == (200, 20_000)
+    assert max(point.count for point in told.curve) == 200
+
+
+def test_a_ceiling_on_bytes_bounds_the_count_too() -> None:
+    """50,000 bytes of a hundred each are 500, however long they may stay."""
+    told = forecast([steady(200)], kept(90, max_bytes=50_000), NOW)
+    assert (told.settles, told.settles_bytes) == (500, 50_000)
+
+
+def test_what_comes_is_as_large_as_what_came_lately() -> None:
+    """Rows that doubled in size half a year ago are no measure of those to come."""
+    days: dict[int, Amount] = {day: (10, 2000 if day < 120 else 1000) for day in range(240)}
+    assert forecast([Daily(days=days)], kept(None), NOW).rate_bytes == 2000
+
+
+def test_what_the_breaker_holds_back_is_told() -> None:
+    """Of 100 rows 90 are past their ten days: none of them goes by itself."""
+    assert forecast([steady(10)], kept(10), NOW).held_back is False
+    assert forecast([steady(100)], kept(10), NOW).held_back is True

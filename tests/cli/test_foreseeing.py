@@ -38,7 +38,7 @@ def test_a_person_reads_it_in_words(place: Place) -> None:
     out = place.run("forecast").out
     assert "5 rows a day" in out
     assert "how sure    measured over 59 days" in out
-    assert "at this rate 10.0 KiB is reached by now; the effective window then is 57 days" in out
+    assert "10.0 KiB is reached already; at this rate the effective window is 57 days" in out
     assert "not 90 days" in out
     assert out.count("2026-") == 13
 

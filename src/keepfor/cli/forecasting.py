@@ -23,6 +23,10 @@ _SURE = {
     "rough": "rough, measured over {days}",
     "fair": "measured over {days}",
 }
+_HELD_BACK = (
+    "the breaker lets none of this go until somebody looks at `keepfor plan {name}` and runs "
+    "`keepfor apply {name} --force`"
+)
 _WIDTH = 40
 
 
@@ -69,6 +73,7 @@ def _described(name: str, kind: str, told: Forecast) -> list[Block]:
         Fact("rate", f"{_some(told.rate)} {thing} a day, {size(round(told.rate_bytes))} a day"),
         Fact("how sure", sure, "plain" if told.sure == "fair" else "warn"),
         _settles(told, thing),
+        *([Fact("held back", _HELD_BACK.format(name=name), "bad")] if told.held_back else []),
         *(Fact("cut short", _cut(cut), "warn") for cut in told.cuts),
     ]
     if told.unforeseen:
@@ -88,10 +93,14 @@ def _settles(told: Forecast, thing: str) -> Fact:
 
 def _cut(cut: Cut) -> str:
     limit = size(cut.limit) if cut.ceiling == "max_bytes" else f"{cut.limit:,}"
-    when = f"in {_days(cut.reached_in)}" if cut.reached_in else "by now"
-    window = f"the effective window then is {_days(round(cut.window))}"
+    window = _days(round(cut.window))
     instead = f", not {_days(round(cut.instead_of))}" if cut.instead_of is not None else ""
-    return f"at this rate {limit} is reached {when}; {window}{instead}"
+    if not cut.reached_in:
+        return f"{limit} is reached already; at this rate the effective window is {window}{instead}"
+    when = _days(cut.reached_in)
+    return (
+        f"at this rate {limit} is reached in {when}; the effective window then is {window}{instead}"
+    )
 
 
 def _chart(told: Forecast, thing: str) -> list[Block]:

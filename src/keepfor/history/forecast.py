@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from keepfor.policy.limits import breaker_trips
 from keepfor.policy.rules import Policy, Rule
 from keepfor.stores.daily import Amount, Daily
 from keepfor.times import DAY
@@ -21,6 +22,8 @@ _BACK, _ROUGH, _FAIR = 90, 7, 28
 _BURSTS = 0.1
 #: How far ahead a ceiling is looked for.
 _FAR = 3650
+#: So many days from now only what comes counts.
+_FOR_GOOD = 10**6
 _WEEK = 7
 
 
@@ -41,11 +44,11 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Week(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes by age in one week.
+    """What goes in one week.
 
     Parameters:
         start: the instant that it begins at.
-        count: how many go; those that are due already count for the first.
+        count: how many go by age or above a ceiling; what is due already counts for the first.
         bytes: what they hold.
     """
 
@@ -92,9 +95,10 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
         rate_bytes: how many bytes.
         count: how many are there.
         bytes: what they hold.
+        held_back: whether so much is due now that the breaker lets none of it go.
         settles: how many there will be for good; None where they grow without end.
         settles_bytes: what those will hold.
-        weeks: what goes by age, week by week.
+        weeks: what goes, week by week.
         curve: how it grows and shrinks.
         cuts: the ceilings that will cut its history short.
         unforeseen: the rules that go by more than age, which nobody can foresee.
@@ -108,6 +112,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     rate_bytes: float
     count: int
     bytes: int
+    held_back: bool
     settles: float | None
     settles_bytes: float | None
     weeks: list[Week]
@@ -130,11 +135,9 @@ def forecast(held: Sequence[Daily], policy: Policy, now: datetime, days: int = 9
     apart = [each.apart for each in held]
     count = sum(amount[0] for each in held for amount in each.days.values())
     size = sum(amount[1] for each in held for amount in each.days.values())
-    endless = any(each.limit is None and each.rate for each in streams)
-    settled = [each.rate * (each.limit or 0.0) for each in streams]
-    sizes = [some * each.bytes_each for some, each in zip(settled, streams, strict=True)]
-    cuts = list(_cuts(policy, streams))
-    most = {cut.ceiling: cut.limit for cut in cuts}
+    points = [_bounded(_point(streams, day), policy) for day in range(days + 1)]
+    settled = _settled(streams, policy)
+    stays = points[0].count
     return Forecast(
         now=now,
         days=days,
@@ -144,11 +147,12 @@ def forecast(held: Sequence[Daily], policy: Policy, now: datetime, days: int = 9
         rate_bytes=sum(each.rate * each.bytes_each for each in streams),
         count=count + sum(amount[0] for amount in apart),
         bytes=size + sum(amount[1] for amount in apart),
-        settles=_at_most(None if endless else sum(settled), most.get("max_count")),
-        settles_bytes=_at_most(None if endless else sum(sizes), most.get("max_bytes")),
-        weeks=[_week(streams, now, number) for number in range(-(-days // _WEEK))],
-        curve=[_point(streams, day) for day in range(days + 1)],
-        cuts=cuts,
+        held_back=breaker_trips(count, round(count - stays), policy.breaker),
+        settles=None if settled is None else settled.count,
+        settles_bytes=None if settled is None else settled.bytes,
+        weeks=list(_weeks(streams, policy, now, days, Point(day=0, count=count, bytes=size))),
+        curve=points,
+        cuts=list(_cuts(policy, streams)),
         unforeseen=[rule.name for rule in policy.rules if _beyond_age(rule)],
     )
 
@@ -172,13 +176,15 @@ def _stream(held: Daily, policy: Policy, measured: int) -> Stream:
     limit = _limit(policy, held.type)
     back = measured if limit is None else min(measured, max(1, int(limit)))
     counts = [held.days.get(day, (0, 0))[0] for day in range(back)]
-    total = sum(amount[0] for amount in held.days.values())
-    size = sum(amount[1] for amount in held.days.values())
+    # What comes is as large as what came lately; where nothing did, as what is there.
+    lately = [amount for day, amount in held.days.items() if day < back]
+    amounts = lately if any(count for count, _ in lately) else list(held.days.values())
+    total = sum(count for count, _ in amounts)
     return Stream(
         held=held.days,
         limit=limit,
         rate=_rate(counts),
-        bytes_each=size / total if total else 0.0,
+        bytes_each=sum(size for _, size in amounts) / total if total else 0.0,
     )
 
 
@@ -213,10 +219,24 @@ def _beyond_age(rule: Rule) -> bool:
     return bool(narrowed or rule.max_unused is not None or rule.keep_if_cited)
 
 
-def _at_most(amount: float | None, limit: int | None) -> float | None:
-    if limit is None:
-        return amount
-    return limit if amount is None else min(amount, limit)
+def _settled(streams: Sequence[Stream], policy: Policy) -> Point | None:
+    """What there will be for good; None where that grows without end."""
+    if any(each.limit is None and each.rate for each in streams):
+        if policy.max_count is None and policy.max_bytes is None:
+            return None
+        return _bounded(_point(streams, _FOR_GOOD), policy)
+    longest = max((each.limit or 0.0 for each in streams), default=0.0)
+    return _bounded(_point(streams, int(longest) + 1), policy)
+
+
+def _bounded(point: Point, policy: Policy) -> Point:
+    """What the ceilings leave of it."""
+    count, size = point.count, point.bytes
+    if policy.max_count is not None and count > policy.max_count:
+        count, size = policy.max_count, size * policy.max_count / count
+    if policy.max_bytes is not None and size > policy.max_bytes:
+        count, size = count * policy.max_bytes / size, policy.max_bytes
+    return Point(day=point.day, count=count, bytes=size)
 
 
 def _left(stream: Stream, day: float) -> float:
@@ -233,20 +253,20 @@ def _point(streams: Sequence[Stream], day: int) -> Point:
     return Point(day=day, count=sum(counts), bytes=sum(sizes))
 
 
-def _week(streams: Sequence[Stream], now: datetime, number: int) -> Week:
-    start, end = number * _WEEK, (number + 1) * _WEEK
-    count = size = 0.0
-    for each in streams:
-        if each.limit is None:
-            continue
-        for age, (some, bytes_) in each.held.items():
-            due = max(0.0, each.limit - (age + 0.5))
-            if start <= due < end:
-                count, size = count + some, size + bytes_
-        # What comes from now on goes too, once it has been there for so long.
-        later = each.rate * max(0.0, end - max(start, each.limit))
-        count, size = count + later, size + later * each.bytes_each
-    return Week(start=now + timedelta(days=start), count=count, bytes=size)
+def _weeks(
+    streams: Sequence[Stream], policy: Policy, now: datetime, days: int, there: Point
+) -> Iterator[Week]:
+    """What goes in each week: what was there and what came, but for what is left."""
+    comes = sum(each.rate for each in streams) * _WEEK
+    size = sum(each.rate * each.bytes_each for each in streams) * _WEEK
+    for start in range(0, days, _WEEK):
+        left = _bounded(_point(streams, start + _WEEK), policy)
+        yield Week(
+            start=now + timedelta(days=start),
+            count=max(0.0, there.count + comes - left.count),
+            bytes=max(0.0, there.bytes + size - left.bytes),
+        )
+        there = left
 
 
 def _cuts(policy: Policy, streams: Sequence[Stream]) -> Iterator[Cut]:
@@ -256,7 +276,7 @@ def _cuts(policy: Policy, streams: Sequence[Stream]) -> Iterator[Cut]:
         if limit is None:
             continue
         weights = [each.bytes_each if ceiling == "max_bytes" else 1.0 for each in streams]
-        reached = _reached(streams, weights, limit)
+        reached = _reached(streams, ceiling, weights, limit)
         if reached is None:
             continue
         limits = [each.limit for each in streams if each.rate]
@@ -269,11 +289,14 @@ def _cuts(policy: Policy, streams: Sequence[Stream]) -> Iterator[Cut]:
         )
 
 
-def _reached(streams: Sequence[Stream], weights: Sequence[float], limit: int) -> int | None:
+def _reached(
+    streams: Sequence[Stream], ceiling: str, weights: Sequence[float], limit: int
+) -> int | None:
     """In how many days that much is there; None where it never is."""
 
     def amount(day: int) -> float:
-        return sum(_left(each, day) * weight for each, weight in zip(streams, weights, strict=True))
+        point = _point(streams, day)
+        return point.count if ceiling == "max_count" else point.bytes
 
     # Beyond the longest limit nothing changes any more, or it only grows.
     longest = int(max((each.limit or 0.0 for each in streams), default=0.0)) + 1
