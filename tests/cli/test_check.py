@@ -31,7 +31,8 @@ def test_a_store_within_its_policy_passes(place: Place) -> None:
 def test_a_ledger_that_is_not_there_passes(place: Place) -> None:
     """What was never written cannot be overdue."""
     ran = place.run("check")
-    assert (ran.code, ran.out) == (0, "recall: in order (no ledger yet).\n")
+    there = f"no ledger yet at {place.folder}/recall.jsonl"
+    assert (ran.code, ran.out) == (0, f"recall: {there}. See that this is the right place.\n")
 
 
 def test_a_policy_that_never_runs_is_noticed(place: Place, frozen: time_machine.Traveller) -> None:

@@ -274,7 +274,7 @@ def test_a_missing_library_is_named(place: Place, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delitem(sys.modules, "keepfor.sweeper.metrics", raising=False)
     ran = place.run("run", "--metrics-port", "0")
     assert ran.code == 2
-    assert "pip install 'keepfor[metrics]'" in ran.err
+    assert "pip install '.[metrics]'" in ran.err
 
 
 # --- until it is told to stop -------------------------------------------------------------

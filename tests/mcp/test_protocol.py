@@ -192,7 +192,7 @@ def test_without_the_sdk_it_says_what_to_install(
     with pytest.raises(SystemExit) as leaving:
         main(["mcp"])
     assert leaving.value.code == 2
-    assert "pip install 'keepfor[mcp]'" in capsys.readouterr().err
+    assert "pip install '.[mcp]'" in capsys.readouterr().err
 
 
 def test_work_that_nobody_waits_for_stops_at_its_next_step() -> None:

@@ -151,5 +151,6 @@ def test_where_it_is_not_installed_the_extra_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "keepfor: serve: the dashboard is not installed here. pip install 'keepfor[serve]'\n"
+        "keepfor: serve: the dashboard is not installed here. "
+        "Install keepfor with its extra: pip install '.[serve]' in a clone.\n"
     )

@@ -30,7 +30,8 @@ def serve(run: Invocation, *, host: str, port: int, allow_apply: bool = False) -
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _MADE_WITH:
             raise
-        what, fix = "the dashboard is not installed here.", "pip install 'keepfor[serve]'"
+        what = "the dashboard is not installed here."
+        fix = "Install keepfor with its extra: pip install '.[serve]' in a clone."
         raise ConfigError(where="serve", what=what, fix=fix) from None
     serve(
         run.named,

@@ -27,7 +27,10 @@ def mcp(run: Invocation, *, allow_apply: bool = False) -> Answer:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
-        what, fix = "the MCP SDK is not installed here.", "Install it: pip install 'keepfor[mcp]'."
+        what, fix = (
+            "the MCP SDK is not installed here.",
+            "Install keepfor with its extra: pip install '.[mcp]' in a clone.",
+        )
         raise ConfigError(where="mcp", what=what, fix=fix) from None
     with written(run.out) as log:
         try:

@@ -231,10 +231,12 @@ def _of_leftover(old: Leftover) -> Fact:
 
 
 def _verdict(name: str, plan: Plan, found: Sequence[Finding]) -> list[Block]:
+    if not found and not plan.exists:
+        # A mistyped path looks like this, too.
+        where = f"no {plan.kind} yet at {plan.target}"
+        return [Line(f"{name}: {where}. See that this is the right place.", "warn")]
     if not found:
         state = f"{rows(plan.survey.scanned, plan.kind)}, none overdue"
-        if not plan.exists:
-            state = f"no {plan.kind} yet"
         return [Line(f"{name}: in order ({state}).", "good")]
     return [
         Line(

@@ -14,7 +14,7 @@ except ImportError:
     raise ConfigError(
         where="metrics",
         what="prometheus-client is not installed here.",
-        fix="pip install 'keepfor[metrics]'",
+        fix="Install keepfor with its extra: pip install '.[metrics]' in a clone.",
     ) from None
 
 from keepfor.errors import CannotServe

@@ -76,7 +76,7 @@ def login_of(url: URL) -> Login:
         raise ConfigError(
             where="url",
             what=f"keepfor speaks to PostgreSQL by psycopg, which cannot be loaded ({error}).",
-            fix="Install it: pip install 'keepfor[postgres]'.",
+            fix="Install keepfor with its extra: pip install '.[postgres]' in a clone.",
         ) from None
     defaults = {
         option.keyword.decode(): (option.val or b"").decode()
