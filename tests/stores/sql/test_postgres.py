@@ -148,7 +148,7 @@ def test_a_parameter_that_would_lead_elsewhere_is_refused(name: str) -> None:
 def test_without_psycopg_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever has not installed the driver learns the command that does."""
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigError, match=r"pip install 'keepfor\[postgres\]'"):
+    with pytest.raises(ConfigError, match=r"pip install '.\[postgres\]'"):
         postgres_at(make_url("postgresql://amy@db.example/audit"))
 
 
