@@ -83,9 +83,11 @@ def _sentence(name: str, state: Standing, told: Fate, *, many: bool) -> str:
         case "deleted":
             by = f", by {told.rule}" if told.rule else ""
             reason = f" ({told.reason})" if told.reason else ""
-            what = "Rows of that kind went" if many else "It was deleted"
+            what = "If there was such a row, it went" if many else "It was deleted"
             plan = f", plan {told.plan[:8]}" if told.plan else ""
             return f"{what} at {_when(told.at)}{by}{reason}; asked for by {told.by}{plan}."
+        case "not on record" if many:
+            return "No sweep took such a row: if there was one, it is there, or others took it."
         case "not on record":
             return "No sweep on record took it, and the trail is whole: keepfor never did."
     since = f" before {instant(told.since)}" if told.since else ""
