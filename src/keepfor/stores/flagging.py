@@ -5,14 +5,17 @@ then exchanged with it in one step. What was displaced is compared with what was
 slipped in gets its name back. What lies beside a note meanwhile:
 
     .keepfor-draft.TOKEN            a text that is being written
-    .keepfor-flag.TOKEN.INODE       the finished text, whose inode that is; after the exchange, what
-                                    it displaced. TOKEN tells whether that is as the plan saw it
+    .keepfor-flag.TOKEN.OURS.NAME   the finished text, which OURS tells, as NAME tells the note's
+                                    name; after the exchange, what it displaced. TOKEN tells
+                                    whether that is as the plan saw it
 
-A flag killed on the way is cleared away by `recover`, or undone where an edit had slipped in.
+A flag killed on the way is cleared away by `recover`, or undone where an edit had slipped in. Where
+the text with the flag was changed as well, both stay, and `leftovers` tells of what is aside.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from contextlib import suppress
@@ -38,7 +41,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _PROBE = os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DRAFT = re.compile(r"\.keepfor-draft\.[0-9a-f]{12}")
-_MARK = re.compile(r"\.keepfor-flag\.([0-9a-f]{12})\.(\d+)")
+_MARK = re.compile(r"\.keepfor-flag\.([0-9a-f]{12})\.([0-9a-f]{12})\.([0-9a-f]{12})")
 _STANDS = "it carries this flag already"
 
 
@@ -143,7 +146,7 @@ def _draft(
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(target)
         ours = os.fstat(target)
-        mark = f".keepfor-flag.{token}.{ours.st_ino}"
+        mark = f".keepfor-flag.{token}.{token_of(ours)}.{_hash(name)}"
         os.rename(draft, mark, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -179,17 +182,40 @@ def _is(ours: str, folder: int, mark: str) -> bool:
 
 
 def _settle(folder: int, mark: re.Match[str]) -> None:
-    left = os.stat(mark[0], dir_fd=folder, follow_symlinks=False)
+    token, ours, whose = mark.groups()
     # Ours, which nobody has had by the note's name; or the note as the plan saw it, displaced.
-    if left.st_ino == int(mark[2]) or token_of(left) == mark[1]:
+    if _told_by((ours, token), folder, mark[0]):
         os.unlink(mark[0], dir_fd=folder)
         return
-    # An edit that slipped in; it gets its name back from the text that displaced it.
-    with os.scandir(folder) as found:
-        names = [entry.name for entry in found if entry.inode() == int(mark[2])]
-    for name in names:
-        exchange(folder, mark[0], name)
-        os.unlink(mark[0], dir_fd=folder)
+    for name in os.listdir(folder):
+        # An edit that slipped in; it gets its name back from the text that displaced it.
+        if _hash(name) == whose and _told_by((ours,), folder, name):
+            exchange(folder, mark[0], name)
+            if _told_by((ours,), folder, mark[0]):
+                os.unlink(mark[0], dir_fd=folder)
+            else:
+                # Another edit came just now: it keeps the name.
+                exchange(folder, mark[0], name)
+            return
+
+
+def _told_by(tokens: tuple[str, ...], folder: int, name: str) -> bool:
+    """Whether a file is one that these tokens tell, and nobody writes to it."""
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return False
+    try:
+        # Asked in this order, so that what a writer did before he closed it is seen.
+        return not held_open(descriptor) and token_of(os.fstat(descriptor)) in tokens
+    finally:
+        os.close(descriptor)
+
+
+def _hash(name: str) -> str:
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:12]
 
 
 def _other_names(status: os.stat_result) -> str:

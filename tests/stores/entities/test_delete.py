@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from functools import partial
@@ -231,7 +232,8 @@ def test_leftovers_are_told_and_readers_leave_them(tmp_path: Path) -> None:
     note(tmp_path, "f/a")
     left = [
         *("entities/.keepfor-draft.0123456789ab", "entities/f/.b.md.keepfor-aside.0123456789ab"),
-        *("entities/f/.keepfor-flag.0123456789ab.7", "trajectories/.c.keepfor-aside.0123456789ab"),
+        "entities/f/.keepfor-flag.0123456789ab.0123456789ab.0123456789ab",
+        "trajectories/.c.keepfor-aside.0123456789ab",
     ]
     (tmp_path / "trajectories").mkdir()
     for path in left:
@@ -241,16 +243,23 @@ def test_leftovers_are_told_and_readers_leave_them(tmp_path: Path) -> None:
     assert store.leftovers() == [str(tmp_path / path) for path in left]
 
 
+def exchanged(path: Path) -> Path:
+    """Leaves a note as a sweep does that is killed right after the exchange; tells the mark."""
+    token = removal.token_of(path.stat())
+    new = path.with_name("new")
+    new.write_text("flagged text\n")
+    whose = hashlib.sha256(path.name.encode()).hexdigest()[:12]
+    mark = path.with_name(f".keepfor-flag.{token}.{removal.token_of(new.stat())}.{whose}")
+    path.rename(mark)
+    new.rename(path)
+    return mark
+
+
 @pytest.mark.parametrize("since", ["nothing", "an edit slipped in", "the note was deleted"])
 def test_a_flag_killed_after_the_exchange_is_ended(tmp_path: Path, since: str) -> None:
     """The flag stands and the old text goes; an edit gets its name back, or stays and is told."""
     path = note(tmp_path, "f/a", "text\n")
-    token = removal.token_of(path.stat())
-    new = path.with_name("new")
-    new.write_text("flagged text\n")
-    mark = path.with_name(f".keepfor-flag.{token}.{new.stat().st_ino}")
-    path.rename(mark)
-    new.rename(path)
+    mark = exchanged(path)
     if since != "nothing":
         mark.write_text("edited\n")
     if since == "the note was deleted":
@@ -265,3 +274,64 @@ def test_a_flag_killed_after_the_exchange_is_ended(tmp_path: Path, since: str) -
     else:
         assert path.read_text() == ("flagged text\n" if since == "nothing" else "edited\n")
         assert os.listdir(path.parent) == ["a.md"]
+
+
+@pytest.mark.parametrize("later", ["in place", "by rename", "another note has the inode"])
+def test_a_later_edit_of_a_flagged_note_is_not_undone(tmp_path: Path, later: str) -> None:
+    """After a killed flag, what came later keeps its name, and the edit that slipped in is told."""
+    path = note(tmp_path, "f/a", "text\n")
+    mark = exchanged(path)
+    mark.write_text("edited\n")
+    kept = path
+    match later:
+        case "in place":
+            path.write_text("edited again\n")
+        case "by rename":
+            note(tmp_path, "f/new", "edited again\n").rename(path)
+        case "another note has the inode":
+            kept = path.with_name("b.md")
+            path.rename(kept)
+            kept.write_text("edited again\n")
+            path.write_text("another\n")
+    store = entities_at(tmp_path)
+    for _ in range(2):
+        with store.locked():
+            pass
+    assert kept.read_text() == "edited again\n"
+    assert mark.read_text() == "edited\n"
+    assert store.leftovers() == [str(mark)]
+
+
+def test_an_edit_during_the_recovery_keeps_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is saved right before the edit gets its name back is not unlinked for the old flag."""
+    path = note(tmp_path, "f/a", "text\n")
+    mark = exchanged(path)
+    mark.write_text("edited\n")
+    calls: list[str] = []
+
+    def slow(folder: int, one: str, other: str) -> None:
+        if not calls:
+            path.write_text("edited again\n")
+        calls.append(one)
+        exchange(folder, one, other)
+
+    monkeypatch.setattr(flagging, "exchange", slow)
+    with entities_at(tmp_path).locked():
+        pass
+    assert (path.read_text(), mark.read_text()) == ("edited again\n", "edited\n")
+
+
+def test_what_somebody_writes_to_is_not_cleared_away(tmp_path: Path) -> None:
+    """A displaced text that is open for writing stays aside until its writer is done."""
+    path = note(tmp_path, "f/a", "text\n")
+    with path.open("a") as writer:
+        mark = exchanged(path)
+        with entities_at(tmp_path).locked():
+            pass
+        writer.write("more\n")
+    with entities_at(tmp_path).locked():
+        pass
+    assert path.read_text() == "text\nmore\n"
+    assert not mark.exists()
