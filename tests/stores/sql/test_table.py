@@ -716,3 +716,19 @@ def test_a_slice_of_postgresql_may_take_longer(postgres_url: str) -> None:
     """It keeps nobody waiting but who wants the same rows."""
     with database_at(postgres_url).writing() as connection:
         assert pace.hold_of(connection) == 0.2
+
+
+def test_a_ceiling_takes_no_more_than_is_too_much_where_text_does_not_compare(
+    tmp_path: Path,
+) -> None:
+    """Of 100 rows with offsets, 20 of them within a day of their 90 days, 10 go above 90 rows."""
+    url = f"sqlite:///{tmp_path}/notes.sqlite3"
+    run(url, "CREATE TABLE notes (id INTEGER PRIMARY KEY, ts TEXT, type VARCHAR)")
+    run(url, "CREATE INDEX ix_notes_ts ON notes (ts)")
+    young = [CUTOFF + timedelta(hours=hours + 1) for hours in range(20)]
+    young += [CUTOFF + timedelta(days=80, hours=hours) for hours in range(80)]
+    for instant in young:
+        run(url, "INSERT INTO notes (ts) VALUES (:ts)", ts=instant.isoformat())
+    report = swept(store_of(url, tmp_path), keep(max_count=90))
+    assert (report.expired, report.over_ceiling, report.kept) == (0, 10, 90)
+    assert ids(url) == list(range(11, 101))

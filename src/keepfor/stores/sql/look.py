@@ -297,9 +297,12 @@ class Look:
             return None
         rest = reached[-1]
         left = rest.mine & self.layout.time.is_not(None)
+        going = 0
         if rest.part.cutoff is not None:
-            left = left & ~rest.possible
-        query = rest.query(left).offset(stay - most)
+            # Of those whose age SQL cannot tell, some go already; they come first among the rest.
+            left = left & ~rest.certain
+            going = sum(map(len, rest.doubtful(self.connection)))
+        query = rest.query(left).offset(stay - most + going)
         row = self.connection.execute(query.limit(1)).one_or_none()
         if row is not None:
             bound = self._instant(row[0])
