@@ -213,6 +213,70 @@ def test_a_change_that_leaves_the_mtime_is_noticed(
     assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
 
 
+def same_size(path: Path) -> None:
+    """Edits a file in place; neither its size nor its mtime tells of it."""
+    was = path.stat()
+    path.write_text("[]\n")
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
+def test_an_edit_that_puts_the_mtime_back_at_the_last_moment_is_put_back(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written right before the rename is found by the bytes, where nothing else tells."""
+    seen = written(folder)
+    rename = os.rename
+
+    def late(source: str, target: str, **where: int) -> None:
+        if source == "a.jsonl":
+            same_size(folder / source)
+        rename(source, target, **where)
+
+    monkeypatch.setattr(os, "rename", late)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert names(folder) == ["a.jsonl"]
+    assert (folder / "a.jsonl").read_text() == "[]\n"
+
+
+def test_an_edit_that_puts_the_mtime_back_before_the_last_look_is_not_touched(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ctime is looked at once more before the rename, however long the file is."""
+    seen = written(folder)
+
+    def late(_: int) -> bool:
+        same_size(folder / "a.jsonl")
+        return False
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("it was renamed")
+
+    monkeypatch.setattr(removal, "held_open", late)
+    monkeypatch.setattr(os, "rename", never)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert (folder / "a.jsonl").read_text() == "[]\n"
+
+
+def test_what_a_writer_wrote_who_is_done_already_is_put_back(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that lands after the comparison, from a writer who closes at once, is not lost."""
+    seen = written(folder, text="x" * 70_000)
+    path, calls = folder / "a.jsonl", []
+
+    def late(_: int) -> bool:
+        calls.append(1)
+        if len(calls) == 2:
+            (aside,) = folder.iterdir()
+            with aside.open("a") as file:
+                file.write("late\n")
+        return False
+
+    monkeypatch.setattr(removal, "held_open", late)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    assert path.read_text().endswith("late\n")
+
+
 def test_what_is_opened_at_the_last_moment_is_put_back(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

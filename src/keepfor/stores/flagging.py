@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 
 from keepfor.errors import CannotReplace
@@ -108,12 +109,12 @@ def leftovers(names: list[str]) -> list[str]:
 def _exchange(
     folder: int, name: str, descriptor: int, status: os.stat_result, head: bytes, new: bytes
 ) -> Removal:
-    mark, ours = _draft(folder, name, descriptor, status, new)
+    mark, ours, copied = _draft(folder, name, descriptor, status, head, new)
     try:
         if fingerprint(os.fstat(descriptor)) != fingerprint(status):
             return Removal(result="skipped", why=CHANGED)
         exchange(folder, mark, name)
-        why = _still(folder, mark, descriptor, status, head)
+        why = _still(folder, mark, descriptor, status, copied)
         if not why:
             os.unlink(mark, dir_fd=folder)
             return Removal(result="applied", why=_other_names(status))
@@ -130,18 +131,21 @@ def _exchange(
 
 
 def _draft(
-    folder: int, name: str, source: int, status: os.stat_result, new: bytes
-) -> tuple[str, str]:
-    """Write the whole text with the flag beside a note; returns its name and what it looks like."""
+    folder: int, name: str, source: int, status: os.stat_result, head: bytes, new: bytes
+) -> tuple[str, str, bytes]:
+    """Write the whole text with the flag beside a note.
+
+    Returns: its name, what it looks like, and a digest of the note that was read for it.
+    """
     token = token_of(status)
     draft = f".keepfor-draft.{token}"
     target = os.open(draft, _NEW, 0o600, dir_fd=folder)
     try:
+        copied = hashlib.sha256(head)
         _write(target, new)
-        at = CAP
-        while block := os.pread(source, CAP, at):
+        for block in _blocks(source, CAP):
+            copied.update(block)
             _write(target, block)
-            at += len(block)
         copy_attributes(source, target, name)
         os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(target)
@@ -154,7 +158,13 @@ def _draft(
         raise
     finally:
         os.close(target)
-    return mark, content_of(ours)
+    return mark, content_of(ours), copied.digest()
+
+
+def _blocks(source: int, at: int) -> Iterator[bytes]:
+    while block := os.pread(source, CAP, at):
+        yield block
+        at += len(block)
 
 
 def _write(target: int, data: bytes) -> None:
@@ -162,14 +172,18 @@ def _write(target: int, data: bytes) -> None:
         data = data[os.write(target, data) :]
 
 
-def _still(folder: int, mark: str, descriptor: int, status: os.stat_result, head: bytes) -> str:
+def _still(folder: int, mark: str, descriptor: int, status: os.stat_result, copied: bytes) -> str:
     """Why what was displaced is not what was read."""
     displaced = os.stat(mark, dir_fd=folder, follow_symlinks=False)
     if content_of(displaced) != content_of(status):
         return CHANGED
     if held_open(descriptor):
         return IN_USE
-    return "" if os.pread(descriptor, CAP, 0) == head else CHANGED
+    # An edit may have put the size and the mtime back.
+    now = hashlib.sha256()
+    for block in _blocks(descriptor, 0):
+        now.update(block)
+    return "" if now.digest() == copied else CHANGED
 
 
 def _is(ours: str, folder: int, mark: str) -> bool:

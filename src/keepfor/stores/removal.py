@@ -28,6 +28,8 @@ CHANGED = "it changed since the plan"
 IN_USE = "somebody has it open for writing"
 _MARK = re.compile(r"(?:\.(.+))?\.keepfor-aside\.([0-9a-f]{12})", re.DOTALL)
 _LONGEST_NAME = 255
+#: How much of a file is compared byte by byte. Most notes are shorter; a run may be far longer.
+_HEAD = 64 * 1024
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -105,12 +107,15 @@ def leftovers(folder: int, names: Iterable[str] | None = None) -> list[str]:
 
 
 def _take(folder: int, name: str, descriptor: int, status: os.stat_result) -> Removal:
+    head = os.pread(descriptor, _HEAD, 0)
     with _aside(folder, name, token_of(status)) as (place, aside):
+        if fingerprint(os.fstat(descriptor)) != fingerprint(status):
+            return Removal(result="skipped", why=CHANGED)
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=place)
         try:
             # Now nobody can come by its name: what holds from here on, holds to the end.
             moved = os.stat(aside, dir_fd=place, follow_symlinks=False)
-            why = _still(moved, status, descriptor)
+            why = _still(moved, status, descriptor, head)
             if not why:
                 os.unlink(aside, dir_fd=place)
                 return Removal(result="applied", why=_other_names(moved))
@@ -163,11 +168,16 @@ def _left(folder: int, mark: re.Match[str]) -> Iterator[tuple[int, list[tuple[st
         os.close(place)
 
 
-def _still(moved: os.stat_result, status: os.stat_result, descriptor: int) -> str:
+def _still(moved: os.stat_result, status: os.stat_result, descriptor: int, head: bytes) -> str:
     """Why a file that is aside may not go after all."""
     if content_of(moved) != content_of(status):
         return CHANGED
-    return IN_USE if held_open(descriptor) else ""
+    if held_open(descriptor):
+        return IN_USE
+    # Who closed it a moment ago may have written to it, or put the size and the mtime back.
+    if content_of(os.fstat(descriptor)) != content_of(status):
+        return CHANGED
+    return "" if os.pread(descriptor, _HEAD, 0) == head else CHANGED
 
 
 def _settle(folder: int, name: str, place: int, aside: str, token: str) -> None:

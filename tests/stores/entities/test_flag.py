@@ -205,6 +205,31 @@ def test_an_edit_that_slips_in_keeps_its_name(
     assert names(tmp_path) == ["a.md"]
 
 
+@pytest.mark.parametrize("at", [30, 100_000])
+def test_an_edit_that_slips_in_and_puts_the_mtime_back_keeps_its_name(
+    tmp_path: Path, store: EntityStore, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """What is displaced is compared byte by byte to its end, not by its size and mtime alone."""
+    path = note(tmp_path, "a", b"---\ntype: t\n---\n" + b"x" * 150_000)
+    item, was = scanned(store)["a"], path.stat()
+    calls: list[str] = []
+
+    def slow(folder: int, one: str, other: str) -> None:
+        if not calls:
+            with path.open("r+b") as file:
+                file.seek(at)
+                file.write(b"EDIT")
+            os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
+        calls.append(one)
+        exchange(folder, one, other)
+
+    monkeypatch.setattr(flagging, "exchange", slow)
+    said = flag(store, item)
+    assert (said.result, said.why) == ("skipped", CHANGED)
+    assert path.read_bytes()[at : at + 4] == b"EDIT"
+    assert names(tmp_path) == ["a.md"]
+
+
 def test_a_writer_who_opened_it_in_the_last_moment_gets_it_back(
     tmp_path: Path, store: EntityStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
