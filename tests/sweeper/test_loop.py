@@ -18,6 +18,7 @@ from keepfor.items import Report
 from keepfor.plan import Plan, build
 from keepfor.stores import files, folders
 from keepfor.sweeper import Stopped, loop
+from keepfor.sweeper.keeping import Keeper
 from tests import caesar, neo, runs
 from tests.sweeper.build import (
     LONG,
@@ -118,6 +119,29 @@ def test_the_interval_is_the_stores_own(yard: Yard) -> None:
             await yard.timer.asleep(2)
             hour, five_minutes = timedelta(hours=1), timedelta(minutes=5)
             assert sweeper.next_run == {"one": NOW + hour, "other": NOW + five_minutes}
+
+    asyncio.run(main())
+
+
+def test_a_mistake_of_ours_ends_no_loop(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever fails around a sweep is logged, and the next one comes in its time."""
+    ledger = yard.write([100, 80])
+    real, failures = Keeper.sweep, iter([RuntimeError("a slip")])
+
+    def sweep(self: Keeper, asked: Event) -> None:
+        if failure := next(failures, None):
+            raise failure
+        real(self, asked)
+
+    monkeypatch.setattr(Keeper, "sweep", sweep)
+
+    async def main() -> None:
+        async with yard.sweeper(interval="10min") as sweeper:
+            await yard.timer.asleep()
+            assert sweeper.is_running
+            assert rows(ledger) == 2
+            await yard.timer.advance(600)
+            assert rows(ledger) == 1
 
     asyncio.run(main())
 

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from keepfor import config as configuration
 from keepfor.config.faults import nearest
 from keepfor.errors import ConfigError, UnknownStore
 from keepfor.items import Report
-from keepfor.sweeper.keeping import Keeper
+from keepfor.sweeper.keeping import LOG, Keeper
 from keepfor.times import parse_duration, utc_now
 
 if TYPE_CHECKING:
@@ -170,7 +171,12 @@ class Sweeper:
         pause = self._interval or keeper.interval
         while True:
             self._due[keeper.name] = self._steady()
-            await self._sweep(keeper)
+            try:
+                await self._sweep(keeper)
+            except Exception:  # noqa: BLE001 - housekeeping never hurts the host
+                # A mistake of ours, or of who logs: the next sweep may fare better.
+                with suppress(Exception):
+                    LOG.exception("The sweep of %s ended in an error of its own.", keeper.name)
             due = self._steady() + pause.total_seconds() * self._jitter()
             self._due[keeper.name] = due
             while (left := due - self._steady()) > 0:

@@ -97,7 +97,8 @@ def database_at(url: str) -> Database:
     """
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
+        # What it complains of may be a password, so it is not repeated.
         parsed = None
     kind = parsed.get_backend_name() if parsed else None
     if parsed and kind == "sqlite":
