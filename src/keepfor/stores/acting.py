@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +14,7 @@ from keepfor.errors import KeepforError
 from keepfor.items import Decision, Outcome
 from keepfor.stores import access, flagging, removal, tree
 from keepfor.stores.access import AccessLog
-from keepfor.stores.removal import CHANGED, Removal
+from keepfor.stores.removal import CHANGED, MOVED, Removal
 from keepfor.stores.scope import Scope
 from keepfor.times import utc_now
 
@@ -35,6 +36,7 @@ class Acting:
     def __init__(self, scope: Scope, root: int, log: AccessLog, record: bool) -> None:
         self._scope = scope
         self._root = root
+        self._path = _path_of(root)
         self._log = log
         self._record = record
         self._gone: set[str] = set()
@@ -84,8 +86,15 @@ class Acting:
             if error.errno in (errno.ENOTDIR, errno.ELOOP):
                 return Removal(result="skipped", why=CHANGED)
             raise
+
+        def moved() -> bool:
+            return self._moved(place, folder)
+
+        # A descriptor leads to a folder wherever it goes, into a backup as well.
+        if moved():
+            return Removal(result="skipped", why=MOVED)
         if said.action == "delete":
-            done = removal.remove(folder, name, seen)
+            done = removal.remove(folder, name, seen, moved=moved)
             if done.result == "applied":
                 self._gone.add(said.id)
             return done
@@ -98,6 +107,7 @@ class Acting:
             at=utc_now().isoformat(),
             reason=said.reason,
             rule=said.rule or "",
+            moved=moved,
         )
 
     def _flag_session(self, folder: int, name: str, seen: str) -> Removal:
@@ -138,3 +148,27 @@ class Acting:
             self._open = None
         self._open = (place, tree.open_folder(self._root, place))
         return self._open[1]
+
+    def _moved(self, place: str, folder: int) -> bool:
+        """Whether a folder, or the root, stands elsewhere than where it was opened."""
+        try:
+            if self._path is not None:
+                there = os.stat(self._path, follow_symlinks=False)
+                if not os.path.samestat(there, os.fstat(self._root)):
+                    return True
+            again = tree.open_folder(self._root, place)
+        except OSError:
+            return True
+        try:
+            return not os.path.samestat(os.fstat(again), os.fstat(folder))
+        finally:
+            os.close(again)
+
+
+def _path_of(root: int) -> str | None:
+    """Where an open folder stands; None where the system does not tell."""
+    with suppress(OSError):
+        path = os.readlink(f"/proc/self/fd/{root}")
+        if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(root)):
+            return path
+    return None

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from keepfor.errors import CannotReplace
@@ -30,9 +30,11 @@ from keepfor.stores.removal import (
     CHANGED,
     GONE,
     IN_USE,
+    MOVED,
     Removal,
     content_of,
     fingerprint,
+    never_moved,
     not_opened,
     token_of,
 )
@@ -46,7 +48,16 @@ _MARK = re.compile(r"\.keepfor-flag\.([0-9a-f]{12})\.([0-9a-f]{12})\.([0-9a-f]{1
 _STANDS = "it carries this flag already"
 
 
-def flag(folder: int, name: str, seen: str, *, at: str, reason: str, rule: str) -> Removal:
+def flag(
+    folder: int,
+    name: str,
+    seen: str,
+    *,
+    at: str,
+    reason: str,
+    rule: str,
+    moved: Callable[[], bool] = never_moved,
+) -> Removal:
     """Write a flag into the frontmatter of a note; nothing else of it changes.
 
     Parameters:
@@ -56,6 +67,7 @@ def flag(folder: int, name: str, seen: str, *, at: str, reason: str, rule: str) 
         at: when it is flagged.
         reason: why.
         rule: by which rule.
+        moved: whether the folder stands elsewhere by now; asked once the text is displaced.
     """
     try:
         # An exchange would get round the mode of a file that is not to be changed.
@@ -75,7 +87,7 @@ def flag(folder: int, name: str, seen: str, *, at: str, reason: str, rule: str) 
         new = flagged(head, at=at, reason=reason, rule=rule)
         if new == head:
             return Removal(result="skipped", why=_STANDS)
-        return _exchange(folder, name, descriptor, status, head, new)
+        return _exchange(folder, name, descriptor, status, head, new, moved)
     except (Refused, CannotReplace) as refused:
         return Removal(result="failed", why=str(refused))
     except FileNotFoundError:
@@ -107,18 +119,24 @@ def leftovers(names: list[str]) -> list[str]:
 
 
 def _exchange(
-    folder: int, name: str, descriptor: int, status: os.stat_result, head: bytes, new: bytes
+    folder: int,
+    name: str,
+    descriptor: int,
+    status: os.stat_result,
+    head: bytes,
+    new: bytes,
+    moved: Callable[[], bool],
 ) -> Removal:
     mark, ours, copied = _draft(folder, name, descriptor, status, head, new)
     try:
         if fingerprint(os.fstat(descriptor)) != fingerprint(status):
             return Removal(result="skipped", why=CHANGED)
         exchange(folder, mark, name)
-        why = _still(folder, mark, descriptor, status, copied)
+        why = MOVED if moved() else _still(folder, mark, descriptor, status, copied)
         if not why:
             os.unlink(mark, dir_fd=folder)
             return Removal(result="applied", why=_other_names(status))
-        # An edit slipped in: it gets its name back.
+        # An edit slipped in, or it is none of ours any more: it gets its name back.
         exchange(folder, mark, name)
         if not _is(ours, folder, mark):
             why += f", and what came after that is aside as {mark}"

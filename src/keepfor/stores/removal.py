@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -25,6 +25,7 @@ from keepfor.stores.leases import held_open
 
 GONE = "it is gone already"
 CHANGED = "it changed since the plan"
+MOVED = "its folder was moved since the sweep began"
 IN_USE = "somebody has it open for writing"
 _MARK = re.compile(r"(?:\.(.+))?\.keepfor-aside\.([0-9a-f]{12})", re.DOTALL)
 _LONGEST_NAME = 255
@@ -52,13 +53,20 @@ def fingerprint(status: os.stat_result) -> str:
     return f"{content_of(status)}:{status.st_ctime_ns}"
 
 
-def remove(folder: int, name: str, seen: str) -> Removal:
+def never_moved() -> bool:
+    return False
+
+
+def remove(
+    folder: int, name: str, seen: str, *, moved: Callable[[], bool] = never_moved
+) -> Removal:
     """Remove a file from a folder.
 
     Parameters:
         folder: the folder's descriptor; it is locked, so that no other sweep is at work in it.
         name: the file's.
         seen: the fingerprint that the plan saw.
+        moved: whether the folder stands elsewhere by now; asked once the file is aside.
     """
     try:
         descriptor = os.open(name, _FILE, dir_fd=folder)
@@ -72,7 +80,7 @@ def remove(folder: int, name: str, seen: str) -> Removal:
             return Removal(result="skipped", why=CHANGED)
         if held_open(descriptor):
             return Removal(result="skipped", why=IN_USE)
-        return _take(folder, name, descriptor, status)
+        return _take(folder, name, descriptor, status, moved)
     except FileNotFoundError:
         return Removal(result="skipped", why=GONE)
     except OSError as error:
@@ -106,7 +114,9 @@ def leftovers(folder: int, names: Iterable[str] | None = None) -> list[str]:
     return sorted(found)
 
 
-def _take(folder: int, name: str, descriptor: int, status: os.stat_result) -> Removal:
+def _take(
+    folder: int, name: str, descriptor: int, status: os.stat_result, moved: Callable[[], bool]
+) -> Removal:
     head = os.pread(descriptor, _HEAD, 0)
     with _aside(folder, name, token_of(status)) as (place, aside):
         if fingerprint(os.fstat(descriptor)) != fingerprint(status):
@@ -114,11 +124,11 @@ def _take(folder: int, name: str, descriptor: int, status: os.stat_result) -> Re
         os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=place)
         try:
             # Now nobody can come by its name: what holds from here on, holds to the end.
-            moved = os.stat(aside, dir_fd=place, follow_symlinks=False)
-            why = _still(moved, status, descriptor, head)
+            there = os.stat(aside, dir_fd=place, follow_symlinks=False)
+            why = MOVED if moved() else _still(there, status, descriptor, head)
             if not why:
                 os.unlink(aside, dir_fd=place)
-                return Removal(result="applied", why=_other_names(moved))
+                return Removal(result="applied", why=_other_names(there))
         except OSError:
             _put_back(folder, name, place, aside)
             raise
@@ -168,9 +178,9 @@ def _left(folder: int, mark: re.Match[str]) -> Iterator[tuple[int, list[tuple[st
         os.close(place)
 
 
-def _still(moved: os.stat_result, status: os.stat_result, descriptor: int, head: bytes) -> str:
+def _still(there: os.stat_result, status: os.stat_result, descriptor: int, head: bytes) -> str:
     """Why a file that is aside may not go after all."""
-    if content_of(moved) != content_of(status):
+    if content_of(there) != content_of(status):
         return CHANGED
     if held_open(descriptor):
         return IN_USE

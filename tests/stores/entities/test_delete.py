@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from keepfor.items import Decision, Item
+from keepfor.items import Action, Decision, Item, Outcome
 from keepfor.stores import flagging, removal
 from keepfor.stores.entities import EntityStore, entities_at
 from keepfor.stores.exchange import exchange
@@ -19,6 +19,7 @@ from tests import killing
 from tests.entities import OLD, done, note, scanned, session, to
 from tests.stores.nobody import as_nobody, common_ground
 
+MOVED = "its folder was moved since the sweep began"
 LINK = "---\ntype: guideline\ntrajectory: s.json\n---\n"
 
 
@@ -125,6 +126,65 @@ def test_a_folder_that_may_not_be_written_to_fails() -> None:
         as_nobody(check)
         assert path.exists()
         path.parent.chmod(0o777)
+
+
+def in_one_sweep(
+    store: EntityStore, action: Action, between: Callable[[], object]
+) -> Iterator[Outcome]:
+    """Acts on every item, with something done after the first one; tells the other outcomes."""
+    outcomes = store.apply([to(action, item) for item in scanned(store).values()])
+    assert next(outcomes).result == "applied"
+    between()
+    return outcomes
+
+
+@pytest.mark.parametrize("action", ["delete", "flag"])
+@pytest.mark.parametrize("what", ["store/entities/f", "store/entities", "store"])
+@pytest.mark.parametrize("instead", [True, False])
+def test_what_was_moved_away_during_the_sweep_is_left_alone(
+    tmp_path: Path, action: Action, what: str, instead: bool
+) -> None:
+    """A folder, or the store itself, that is a backup by now keeps every note as it is."""
+    if what == "store" and not os.path.exists("/proc/self/fd"):
+        pytest.skip("this system does not tell where an open folder stands")
+    for name in "abc":
+        note(tmp_path / "store", f"f/{name}", "text\n")
+    backup = tmp_path / "backup"
+
+    def between() -> None:
+        (tmp_path / what).rename(backup)
+        if instead:
+            note(tmp_path / "store", "f/b", "another\n")
+
+    said = list(in_one_sweep(entities_at(tmp_path / "store"), action, between))
+    assert {(one.result, one.why) for one in said} == {("skipped", MOVED)}
+    assert len(said) == 2
+    texts = {path.name: path.read_text() for path in backup.rglob("*.md")}
+    assert (texts["b.md"], texts["c.md"]) == ("text\n", "text\n")
+
+
+@pytest.mark.parametrize("action", ["delete", "flag"])
+def test_what_is_moved_away_at_the_last_moment_is_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Action
+) -> None:
+    """A folder that leaves the store while a note of it is aside has the note again."""
+    path = note(tmp_path / "store", "f/a", "text\n")
+    store = entities_at(tmp_path / "store")
+    item = scanned(store)["f/a"]
+    rename, backup = os.rename, tmp_path / "backup"
+
+    def moving(act: Callable[..., None], *args: Any, **where: Any) -> None:
+        if not backup.exists():
+            rename(path.parent, backup)
+        act(*args, **where)
+
+    if action == "delete":
+        monkeypatch.setattr(os, "rename", partial(moving, rename))
+    else:
+        monkeypatch.setattr(flagging, "exchange", partial(moving, exchange))
+    said = done(store, to(action, item))["f/a"]
+    assert (said.result, said.why) == ("skipped", MOVED)
+    assert files(tmp_path) == {"backup/a.md": b"text\n"}
 
 
 # --- killed -------------------------------------------------------------------------------
