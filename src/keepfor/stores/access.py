@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Collection
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 import msgspec
@@ -26,6 +26,10 @@ from keepfor.times import Known, parse_instant
 
 #: A line that is longer is no row of such a log.
 _LONGEST_LINE = 1 << 20
+
+#: Stands for a recall of which nobody can read when it was: later than any other, so that disuse
+#: takes nothing for which such a row stands.
+UNTOLD = datetime.max.replace(tzinfo=UTC)
 
 
 class Flag(msgspec.Struct, frozen=True, array_like=True):
@@ -61,7 +65,7 @@ class LogState(msgspec.Struct, frozen=True, array_like=True):
 class _Row(msgspec.Struct, gc=False):
     event: str = ""
     ts: str = ""
-    entities: list[str] = []
+    entities: list[str] | None = None
     action: str = ""
     entity: str = ""
     rule: str = ""
@@ -165,14 +169,14 @@ class AccessLog:
         self.unreadable = 0
         self._mark = ()
         self._upto = 0
-        self._hash = hashlib.blake2b(digest_size=16)
+        self._hash = _digest()
 
     def _resume(self, descriptor: int, size: int) -> None:
         """Go on from what it said the last time, if it still begins with the very same bytes."""
         before = self._before
         if before is None or size < before.upto:
             return
-        at, hash_ = 0, hashlib.blake2b(digest_size=16)
+        at, hash_ = 0, _digest()
         while at < before.upto:
             block = os.pread(descriptor, min(files.BLOCK, before.upto - at), at)
             if not block:
@@ -213,14 +217,18 @@ class AccessLog:
             found = _leniently(line)
             if found is None:
                 self.unreadable += bool(line.strip()) and not torn
-                return
+                # Behind what a killed writer left, the next may have gone on in the same line.
+                at = line.rfind(b'{"event"')
+                found = _leniently(line[at:]) if at > 0 else None
+                if found is None:
+                    return
+                torn = True
             row = found
         if row.event == "recall":
             instant = _instant(row.ts, self.zone)
-            if instant is None:
-                self.unreadable += not torn
-            else:
-                self._recalled(row.entities, instant)
+            ids = row.entities if row.entities is not None else [row.entity] if row.entity else None
+            self.unreadable += (instant is None or ids is None) and not torn
+            self._recalled(ids or [], instant or UNTOLD)
         elif row.event == "retention" and not torn:
             if row.action == "flag":
                 self.flags[row.entity] = Flag(row.rule, row.ts)
@@ -230,13 +238,21 @@ class AccessLog:
     def _recalled(self, ids: list[str], instant: datetime) -> None:
         newest = self._newest
         for id_ in ids:
-            # Other programs write names as they are, and not as ids.
+            # Other programs write names as they are, and not as ids, or with what they end with.
             escaped = escape(id_)
-            for name in (id_,) if escaped == id_ else (id_, escaped):
+            names = [id_] if escaped == id_ else [id_, escaped]
+            if id_.endswith(".md"):
+                names += [name[:-3] for name in names]
+            for name in names:
                 if newest.get(name, instant) <= instant:
                     newest[name] = instant
                 if self.touched is not None:
                     self.touched.add(name)
+
+
+def _digest() -> hashlib.blake2b:
+    # The mark is to be changed whenever something else than before is read from the same log.
+    return hashlib.blake2b(digest_size=16, person=b"2")
 
 
 def _instant(text: str, zone: tzinfo) -> datetime | None:
@@ -266,10 +282,13 @@ def _leniently(line: bytes) -> _Row | None:
         for key in ("event", "ts", "action", "entity", "rule")
     }
     listed = raw.get("entities")
-    listed = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
+    if not isinstance(listed, list):
+        listed = [raw.get("entity") if listed is None else listed]
+    named = [one.get("id") if isinstance(one, dict) else one for one in listed]
     # A name that is not UTF-8 is known by its id alone.
-    ids = [id_ if is_text(id_) else escape(id_) for id_ in listed if isinstance(id_, str)]
-    return _Row(**texts, entities=[id_ for id_ in ids if is_text(id_)])
+    ids = [id_ if is_text(id_) else escape(id_) for id_ in named if isinstance(id_, str)]
+    ids = [id_ for id_ in ids if is_text(id_)]
+    return _Row(**texts, entities=ids if ids or not named else None)
 
 
 def write(path: str, row: dict[str, Any]) -> None:

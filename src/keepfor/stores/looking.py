@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from keepfor.items import Item
 from keepfor.stores import removal
-from keepfor.stores.access import AccessLog
+from keepfor.stores.access import UNTOLD, AccessLog
 from keepfor.stores.base import Progress
 from keepfor.stores.headcache import RACY, HeadCache, Row
 from keepfor.stores.ids import escape
@@ -166,7 +166,7 @@ class Look:
                 id=row.id,
                 type=head.type or of_folder,
                 instant=Known(row.instant, "mtime"),
-                accessed=_NEVER if row.accessed is None else Known(row.accessed, log.name),
+                accessed=_NEVER if row.accessed is None else self._recalled(row.accessed),
                 bytes=row.size,
                 fingerprint=row.fingerprint,
                 derived_from=derived[head.session],
@@ -230,7 +230,11 @@ class Look:
 
     def _accessed(self, id_: str) -> Instant:
         newest = self._log.newest.get(id_)
-        return _NEVER if newest is None else Known(newest, self._log.name)
+        return _NEVER if newest is None else self._recalled(newest)
+
+    def _recalled(self, newest: datetime) -> Known:
+        name = self._log.name
+        return Known(newest, f"{name}, its time cannot be read" if newest == UNTOLD else name)
 
     def _with_links(self, items: list[Item]) -> list[Item]:
         if self._unseen:

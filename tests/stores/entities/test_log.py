@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from keepfor.errors import StoreError
+from keepfor.policy.rules import Rule
+from keepfor.policy.verdicts import verdict
 from keepfor.stores import access
 from keepfor.stores.access import AccessLog
 from keepfor.stores.entities import entities_at
@@ -84,10 +86,11 @@ def test_a_torn_last_line_is_ended_before_a_row(tmp_path: Path) -> None:
         (b"[" * 100_000 + b"\n", 1),
         (b"x" * (3 << 20) + b"\n", 1),
         (row(event="other", entities=["a"], ts="2026-07-20"), 0),
-        (row(event="recall", entities=["a"], ts="soon"), 1),
-        (row(event="recall", entities=["a"]), 1),
-        (row(event="recall", entities=None, ts="2026-07-20T00:00:00Z"), 0),
-        (row(event="recall", entities={"a": 1}, ts="2026-07-20T00:00:00Z"), 0),
+        (row(event="recall", entities=None, ts="2026-07-20T00:00:00Z"), 1),
+        (row(event="recall", ts="2026-07-20T00:00:00Z"), 1),
+        (row(event="recall", entities=[5], ts="2026-07-20T00:00:00Z"), 1),
+        (row(event="recall", entities={"a": 1}, ts="2026-07-20T00:00:00Z"), 1),
+        (row(event="recall", entities=[], ts="2026-07-20T00:00:00Z"), 0),
         (row(event=5, entities=["a"], ts="2026-07-20T00:00:00Z"), 0),
     ],
 )
@@ -106,6 +109,10 @@ def test_lines_that_say_nothing_are_passed_over(
     [
         ({"entities": ["b", 5, None, "a"]}, {"a", "b"}),
         ({"entities": "a"}, {"a"}),
+        ({"entity": "a"}, {"a"}),
+        ({"entity": "a", "rule": 5}, {"a"}),
+        ({"entities": [{"id": "a"}, {"name": "b"}]}, {"a"}),
+        ({"entities": ["a/b.md"]}, {"a/b.md", "a/b"}),
         ({"entities": ["a"], "rule": 5}, {"a"}),
         ({"entities": ["a"], "more": {"deep": [1, 2]}}, {"a"}),
         ({"entities": ["li\nne"]}, {"li\nne", r"li\x0ane"}),
@@ -121,6 +128,33 @@ def test_what_a_row_says_is_taken_as_far_as_it_goes(
     log = read(tmp_path / "log", row(event="recall", ts="2026-07-01T00:00:00Z", **facts))
     assert set(log.newest) == ids
     assert set(log.newest.values()) == {YOUNG}
+
+
+@pytest.mark.parametrize("facts", [{"ts": 1785000000}, {"ts": "soon"}, {"ts": None}, {}])
+def test_a_recall_of_which_nobody_can_say_when_keeps_from_disuse(
+    tmp_path: Path, facts: dict[str, object]
+) -> None:
+    """It counts as later than any other, is named as such and told, with a cache as without."""
+    note(tmp_path, "a")
+    recall(tmp_path, "a", OLD)
+    with (tmp_path / "audit.log").open("ab") as file:
+        file.write(row(event="recall", entities=["a"], **facts))
+    store = entities_at(tmp_path, cache=str(tmp_path / "state"))
+    rule = Rule(name="unused", max_unused=timedelta(days=30), action="delete")
+    for _ in range(2):
+        items = scanned(store)
+        assert verdict(rule, items["a"], NOW).answer == "no"
+        assert "audit.log, its time cannot be read" in repr(items["a"].accessed)
+        assert store.remarks() == ["audit.log: passed over 1 line that nobody can read"]
+    (gone,) = store.apply([to("delete", items["a"])])
+    assert gone.result == "applied"
+
+
+def test_a_recall_behind_a_torn_row_counts(tmp_path: Path) -> None:
+    """A writer that goes on in the line that another left unfinished has told of its recall."""
+    glued = row(event="recall", entities=["a"], ts="2026-07-01T00:00:00Z")
+    log = read(tmp_path / "log", b'{"event": "recall", "enti' + glued)
+    assert (log.newest, log.unreadable) == ({"a": YOUNG}, 1)
 
 
 @pytest.mark.parametrize(
