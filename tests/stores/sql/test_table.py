@@ -732,3 +732,11 @@ def test_a_ceiling_takes_no_more_than_is_too_much_where_text_does_not_compare(
     report = swept(store_of(url, tmp_path), keep(max_count=90))
     assert (report.expired, report.over_ceiling, report.kept) == (0, 10, 90)
     assert ids(url) == list(range(11, 101))
+
+
+def test_a_lag_is_counted_from_the_age_and_not_from_the_floor(url: str, tmp_path: Path) -> None:
+    """Of twelve rows of 200 days, minutes apart, two are due, and have been for 110 days."""
+    start = NOW - timedelta(days=200)
+    notes(url, *((number + 1, start + number * timedelta(minutes=1), None) for number in range(12)))
+    lag = planned(store_of(url, tmp_path), keep(keep_last=10)).survey.lag
+    assert lag == timedelta(days=110)

@@ -180,6 +180,7 @@ def _lag(
 ) -> timedelta:
     """How long the oldest of what goes has been due."""
     lags = [timedelta()]
+    aged = {None: terms.cutoff} | {cut.type: cut.cutoff for cut in terms.by_type}
     for part in parts:
         if part.ceiling and part.count:
             # The row that took the table above its ceiling.
@@ -187,8 +188,11 @@ def _lag(
             query = query.order_by(layout.time.desc()).offset(part.count - 1).limit(1)
             since = [shape.instant(row[0]) for row in connection.execute(query)]
             lags += [terms.now - each.instant for each in since if isinstance(each, Known)]
-        elif part.cutoff and part.oldest:
-            lags.append(part.cutoff - part.oldest)
+        elif part.oldest and (cutoff := aged.get(part.type)):
+            lags.append(cutoff - part.oldest)
+            # The floor let go of it when the newest row came.
+            if terms.keep_last and (since_newest := newest(connection, layout, shape)):
+                lags[-1] = min(lags[-1], terms.now - since_newest)
     return max(lags)
 
 
