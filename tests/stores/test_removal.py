@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
 from keepfor.stores import removal
+from keepfor.stores.exchange import rename_new
 from tests.killing import killed_after
 
 CHANGED = "it changed since the plan"
@@ -371,6 +373,39 @@ def test_without_hard_links_it_is_put_back_too(
     assert (folder / "a.jsonl").read_text() == "new\n"
 
 
+@pytest.mark.parametrize("able", [True, False])
+def test_a_new_file_is_never_put_back_over(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch, able: bool
+) -> None:
+    """Without hard links, a file that comes in the very last moment keeps its name, and is told."""
+    seen = written(folder)
+
+    def refuses(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    def late(*where: Any) -> None:
+        if not able:
+            raise OSError(errno.EINVAL, "this file system cannot rename without replacing")
+        (folder / "a.jsonl").write_text("new\n")
+        rename_new(*where)
+
+    monkeypatch.setattr(os, "link", refuses)
+    monkeypatch.setattr(removal, "rename_new", late)
+    Between(monkeypatch, append_late)
+    done = removal.remove(opened, "a.jsonl", seen)
+    (aside,) = removal.leftovers(opened)
+    assert (folder / aside).read_text() == "{}\nlate\n"
+    assert done.result == "skipped"
+    if able:
+        assert done.why == f"{CHANGED}, and its name was taken meanwhile: it is aside as {aside}"
+        assert (folder / "a.jsonl").read_text() == "new\n"
+    else:
+        refused = "it cannot be put back (this file system cannot rename without replacing)"
+        assert done.why == f"{CHANGED}, and {refused}: it is aside as {aside}"
+        removal.recover(opened)
+        assert names(folder) == [aside]
+
+
 def test_what_the_system_refuses_is_put_back(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +424,26 @@ def test_what_the_system_refuses_is_put_back(
     done = removal.remove(opened, "a.jsonl", seen)
     assert (done.result, done.why) == ("failed", "Operation not permitted")
     assert names(folder) == ["a.jsonl"]
+
+
+def test_what_cannot_be_removed_nor_put_back_is_told(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that fails and whose name was taken is named by where it is."""
+    seen = written(folder)
+
+    def refusing(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "unlink", refusing)
+    Between(monkeypatch, lambda _: (folder / "a.jsonl").write_text("new\n"))
+    done = removal.remove(opened, "a.jsonl", seen)
+    (aside,) = removal.leftovers(opened)
+    assert done == removal.Removal(
+        result="failed",
+        why=f"Operation not permitted, and its name was taken meanwhile: it is aside as {aside}",
+    )
+    assert (folder / "a.jsonl").read_text() == "new\n"
 
 
 def test_what_may_not_be_read_is_told(

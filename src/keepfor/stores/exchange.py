@@ -1,4 +1,4 @@
-"""Exchanges two names of one folder in a single step, which Python itself has no call for."""
+"""Renames in a single step in ways that Python itself has no call for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import sys
 from collections.abc import Callable
 
 #: What asks for an exchange: RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS.
-_FLAG = 2
+_EXCHANGE = 2
+#: What asks for a name that is free: RENAME_NOREPLACE of Linux, RENAME_EXCL of macOS.
+_NEW = 4 if sys.platform == "darwin" else 1
 
 
 def exchange(folder: int, one: str, other: str) -> None:
@@ -25,12 +27,32 @@ def exchange(folder: int, one: str, other: str) -> None:
         OSError: when one of them is not there, or the file system cannot do it; both are as they
             were.
     """
-    if _call()(folder, os.fsencode(one), folder, os.fsencode(other), _FLAG):
+    _rename(folder, one, folder, other, _EXCHANGE, "exchange two files in one step")
+
+
+def rename_new(source: int, name: str, target: int, new: str) -> None:
+    """Rename a file, or a folder, only if nothing has the new name.
+
+    Parameters:
+        source: the descriptor of the folder that it is in.
+        name: its name there.
+        target: the descriptor of the folder that it goes to.
+        new: its name there.
+
+    Raises:
+        FileExistsError: when something has that name already.
+        OSError: when it is not there, or the file system cannot do it; it is where it was.
+    """
+    _rename(source, name, target, new, _NEW, "rename without replacing")
+
+
+def _rename(source: int, name: str, target: int, new: str, flag: int, what: str) -> None:
+    if _call()(source, os.fsencode(name), target, os.fsencode(new), flag):
         number = ctypes.get_errno()
         why = os.strerror(number)
         if number in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
-            why = "this file system cannot exchange two files in one step"
-        raise OSError(number, why, other)
+            why = f"this file system cannot {what}"
+        raise OSError(number, why, new)
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from typing import Literal
 
 import msgspec
 
+from keepfor.stores.exchange import rename_new
 from keepfor.stores.leases import held_open
 
 GONE = "it is gone already"
@@ -129,11 +130,13 @@ def _take(
             if not why:
                 os.unlink(aside, dir_fd=place)
                 return Removal(result="applied", why=_other_names(there))
-        except OSError:
-            _put_back(folder, name, place, aside)
-            raise
-        if not _put_back(folder, name, place, aside):
-            why += f", and its name was taken meanwhile: it is aside as {aside}"
+        except OSError as error:
+            if not (kept := _put_back(folder, name, place, aside)):
+                raise
+            why = f"{error.strerror or error}, and {kept}: it is aside as {aside}"
+            return Removal(result="failed", why=why)
+        if kept := _put_back(folder, name, place, aside):
+            why += f", and {kept}: it is aside as {aside}"
         return Removal(result="skipped", why=why)
 
 
@@ -192,7 +195,7 @@ def _still(there: os.stat_result, status: os.stat_result, descriptor: int, head:
 
 def _settle(folder: int, name: str, place: int, aside: str, token: str) -> None:
     with suppress(FileNotFoundError):
-        if _put_back(folder, name, place, aside):
+        if not _put_back(folder, name, place, aside):
             return
         left = os.stat(aside, dir_fd=place, follow_symlinks=False)
         there = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -201,21 +204,25 @@ def _settle(folder: int, name: str, place: int, aside: str, token: str) -> None:
             os.unlink(aside, dir_fd=place)
 
 
-def _put_back(folder: int, name: str, place: int, aside: str) -> bool:
-    """Give a file its name again, unless something else has it now."""
+def _put_back(folder: int, name: str, place: int, aside: str) -> str:
+    """Give a file its name again, unless something else has it now; tells what is in the way."""
     try:
-        os.link(aside, name, src_dir_fd=place, dst_dir_fd=folder, follow_symlinks=False)
+        try:
+            os.link(aside, name, src_dir_fd=place, dst_dir_fd=folder, follow_symlinks=False)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A folder, somebody else's file, or a file system without hard links.
+            rename_new(place, aside, folder, name)
+            return ""
     except FileExistsError:
-        return False
-    except OSError:
-        # A folder, or a file system without hard links.
-        with suppress(FileNotFoundError):
-            os.stat(name, dir_fd=folder, follow_symlinks=False)
-            return False
-        os.rename(aside, name, src_dir_fd=place, dst_dir_fd=folder)
-        return True
+        return "its name was taken meanwhile"
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        return f"it cannot be put back ({error.strerror or error})"
     os.unlink(aside, dir_fd=place)
-    return True
+    return ""
 
 
 def not_opened(folder: int, name: str, seen: str, error: OSError) -> Removal:
