@@ -19,13 +19,16 @@ import msgspec
 
 from keepfor.errors import StoreError
 from keepfor.items import Decision
-from keepfor.stores import files
+from keepfor.stores import files, replace
 from keepfor.stores.frontmatter import is_text
 from keepfor.stores.ids import escape
 from keepfor.times import Known, parse_instant
 
 #: A line that is longer is no row of such a log.
 _LONGEST_LINE = 1 << 20
+
+#: How often a log is read that is being pruned meanwhile.
+_LOOKS = 3
 
 #: Stands for a recall of which nobody can read when it was: later than any other, so that disuse
 #: takes nothing for which such a row stands.
@@ -95,6 +98,8 @@ class AccessLog:
     _newest: dict[str, datetime]
     _base: msgspec.Raw | None
     _mark: tuple[int, ...]
+    _replaced: list[replace.OldFile] | None
+    _marks: dict[str, tuple[int, ...]]
 
     def __init__(self, path: str | None, zone: tzinfo, before: LogState | None = None) -> None:
         self.path = path
@@ -123,17 +128,31 @@ class AccessLog:
         """
         if self.path is None:
             return
+        for _ in range(_LOOKS):
+            self._refresh(self.path)
+            seen = self._mark
+            try:
+                whole = self._read_replaced(self.path)
+            except OSError as error:
+                raise files.explained(error, self.path) from error
+            # What a prune brings over meanwhile is in neither as it was read.
+            self._refresh(self.path)
+            if whole and seen == self._mark:
+                return
+
+    def _refresh(self, path: str) -> None:
         try:
-            status = os.stat(self.path)
+            status = os.stat(path)
             mark = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
             if mark == self._mark:
                 return
-            descriptor = files.open_for_reading(self.path)
+            descriptor = files.open_for_reading(path)
         except FileNotFoundError:
-            self._forget()
+            if self._mark:
+                self._forget()
             return
         except OSError as error:
-            raise files.explained(error, self.path) from error
+            raise files.explained(error, path) from error
         try:
             # One that was written anew, or is shorter, is read from its beginning.
             if not self._mark or mark[:2] != self._mark[:2] or mark[2] <= self._mark[2]:
@@ -141,10 +160,54 @@ class AccessLog:
                 self._resume(descriptor, mark[2])
             self._read(descriptor)
         except OSError as error:
-            raise files.explained(error, self.path) from error
+            raise files.explained(error, path) from error
         finally:
             os.close(descriptor)
         self._mark = mark
+
+    def _read_replaced(self, path: str) -> bool:
+        """Take the recalls that writers added to what a prune of the log has put aside.
+
+        Whoever holds the log open goes on writing there, until a prune brings it over.
+
+        Returns:
+            Whether all of it was there to be read.
+        """
+        # A prune puts another file in the place of the log, which is then read anew.
+        if self._replaced is None:
+            try:
+                self._replaced = replace.leftovers(path)
+            except FileNotFoundError:
+                self._replaced = []
+        for old in self._replaced:
+            try:
+                descriptor = files.open_for_reading(old.path, os.O_NOFOLLOW)
+            except FileNotFoundError:
+                self._replaced = None
+                return False
+            try:
+                self._read_on(descriptor, old)
+            finally:
+                os.close(descriptor)
+        return True
+
+    def _read_on(self, descriptor: int, old: replace.OldFile) -> None:
+        status = os.fstat(descriptor)
+        mark = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if self._marks.get(old.path) == mark:
+            return
+        # Somebody emptied one that is shorter; and a row may have been copied half written.
+        copied = old.copied if old.copied <= status.st_size else 0
+        at, rest = files.end_of_lines(descriptor, copied), b""
+        while block := os.pread(descriptor, files.BLOCK, at):
+            at += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                self._take(line, torn=True)
+            if len(rest) > _LONGEST_LINE:
+                rest = b""
+        self._take(rest, torn=True)
+        self._marks[old.path] = mark
 
     def accessed(self, id_: str) -> str:
         """What a fingerprint holds of the newest recall; empty where there is none."""
@@ -168,6 +231,8 @@ class AccessLog:
         self.flags = {}
         self.unreadable = 0
         self._mark = ()
+        self._replaced = None
+        self._marks = {}
         self._upto = 0
         self._hash = _digest()
 

@@ -11,11 +11,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from keepfor.errors import StoreError
-from keepfor.policy.rules import Rule
+from keepfor.policy.rules import Policy, Rule
 from keepfor.policy.verdicts import verdict
-from keepfor.stores import access
+from keepfor.stores import access, replace
 from keepfor.stores.access import AccessLog
 from keepfor.stores.entities import entities_at
+from keepfor.stores.ledger import ledger_at
+from keepfor.sweep import sweep_now
 from keepfor.times import Known, Unknown
 from tests.entities import NOW, OLD, YOUNG, done, note, recall, scanned, to
 from tests.stores.nobody import as_nobody, common_ground
@@ -56,6 +58,31 @@ def test_what_is_recorded_is_read_back(tmp_path: Path) -> None:
         event="recall", entities=["a", "b", "none"], ts="2026-07-26T00:00:00+00:00"
     )
     assert path.stat().st_ctime_ns == changed
+
+
+def test_a_recall_written_to_a_pruned_log_counts(tmp_path: Path) -> None:
+    """Who holds the log open writes to what a prune put aside, and is heard in scan and apply."""
+    note(tmp_path, "a")
+    note(tmp_path, "b")
+    recall(tmp_path, "a", OLD)
+    recall(tmp_path, "gone", datetime(2024, 1, 1, tzinfo=UTC))
+    path = tmp_path / "audit.log"
+    rule = Rule(name="keep_for", max_age=timedelta(days=400), action="delete")
+    with path.open("ab") as writer:
+        sweep_now(ledger_at(path), Policy(rules=(rule,)), NOW, name="log", trail=None)
+        writer.write(row(event="recall", entities=["a"], ts="2026-07-01T00:00:00Z"))
+        writer.flush()
+        (aside,) = replace.leftovers(str(path))
+        store = entities_at(tmp_path, cache=str(tmp_path / "state"))
+        for _ in range(2):
+            items = scanned(store)
+            assert items["a"].accessed == Known(YOUNG, "audit.log")
+        writer.write(row(event="recall", entities=["b"], ts="2026-07-01T00:00:00Z"))
+        writer.flush()
+        before = Path(aside.path).read_bytes()
+        assert done(store, to("delete", items["b"]))["b"].result == "skipped"
+        assert Path(aside.path).read_bytes() == before
+        assert store.remarks() == []
 
 
 def test_a_store_without_a_log_has_nowhere_to_record(tmp_path: Path) -> None:
