@@ -355,3 +355,17 @@ def test_one_column_may_be_named_by_itself() -> None:
     assert Dependent(table="v", columns="note", key="id") == Dependent(  # type: ignore[arg-type]
         table="v", columns=("note",), key=("id",)
     )
+
+
+def test_what_refers_to_a_partitioned_table_refers_to_its_partitions(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """A sweep of one partition would delete, unseen, what hangs on its rows by the whole table."""
+    run(
+        postgres_url,
+        "CREATE TABLE notes (id bigint, ts timestamptz, PRIMARY KEY (id)) PARTITION BY RANGE (id)",
+        "CREATE TABLE first PARTITION OF notes FOR VALUES FROM (0) TO (1000)",
+        "CREATE TABLE late (note bigint REFERENCES notes (id) ON DELETE CASCADE)",
+    )
+    with pytest.raises(StoreError, match=r"late\.note refers to first"):
+        planned(table(postgres_url, "first", tmp_path))

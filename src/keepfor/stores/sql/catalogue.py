@@ -37,7 +37,8 @@ _INDEXES = {
     """,
 }
 
-#: All foreign keys that refer to a table, a row for each of their columns.
+#: All foreign keys that refer to a table, a row for each of their columns. What refers to a
+#: partitioned table refers to each of its partitions.
 _REFERENCES = {
     "sqlite": """
         SELECT '', name, id, on_delete, "from", "to"
@@ -53,8 +54,9 @@ _REFERENCES = {
         CROSS JOIN unnest(conkey, confkey) WITH ORDINALITY AS pair (mine, theirs, place)
         JOIN pg_attribute AS mine ON mine.attrelid = conrelid AND mine.attnum = pair.mine
         JOIN pg_attribute AS theirs ON theirs.attrelid = confrelid AND theirs.attnum = pair.theirs
+        CROSS JOIN to_regclass(format('%I.%I', CAST(:schema AS text), CAST(:name AS text))) AS this
         WHERE contype = 'f' AND conparentid = 0
-            AND confrelid = to_regclass(format('%I.%I', CAST(:schema AS text), CAST(:name AS text)))
+            AND (confrelid = this OR confrelid IN (SELECT relid FROM pg_partition_ancestors(this)))
         ORDER BY nspname, relname, pg_constraint.oid, place
     """,
 }
