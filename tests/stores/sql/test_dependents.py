@@ -528,3 +528,18 @@ def test_a_sweep_that_stops_among_the_orphans_tells_how_far_it_came(
     done: Survey = caught.value.done
     assert (done.applied, done.dependents, done.orphans) == (1, {"vectors": 1}, {})
     assert there(url, "notes", "vectors") == {"notes": [9], "vectors": [11, 12, 13, 14]}
+
+
+def test_a_key_is_not_cut_to_what_a_dependent_can_hold(postgres_url: str, tmp_path: Path) -> None:
+    """What hangs on `run-10` stays, though `run-101` goes and six letters are all that it holds."""
+    run(
+        postgres_url,
+        "CREATE TABLE notes (id text PRIMARY KEY, ts timestamptz)",
+        "CREATE TABLE chunks (id bigint PRIMARY KEY, note varchar(6))",
+        "INSERT INTO notes VALUES ('run-10', '2026-07-01'), ('run-101', '2026-01-01')",
+        "INSERT INTO chunks VALUES (1, 'run-10')",
+    )
+    link = Dependent(table="chunks", columns=("note",))
+    report = swept(table(postgres_url, "notes", tmp_path, dependents=(link,)))
+    assert (report.applied, report.dependents) == (1, {"chunks": 0})
+    assert column(postgres_url, "SELECT note FROM chunks") == ["run-10"]

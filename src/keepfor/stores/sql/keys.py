@@ -56,17 +56,21 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
     among: Any
 
 
-def put(connection: Connection, keys: Sequence[Key], level: int) -> Gathered:
+def put(
+    connection: Connection, keys: Sequence[Key], level: int, types: Sequence[str] = ()
+) -> Gathered:
     """Set keys where the next statements can refer to them.
 
     Parameters:
         connection: the statements'.
         keys: each with as many values.
         level: tells them from others that are in use at the same time.
+        types: what the columns are declared to hold that the keys come from; empty where the
+            columns are of the same type that they will be compared with.
     """
     if connection.dialect.name == "postgresql":
         arrays = [list(values) for values in zip(*keys, strict=True)]
-        return Gathered(count=len(keys), among=_among_arrays(arrays))
+        return Gathered(count=len(keys), among=_among_arrays(arrays, types))
     place = _shelf(connection, len(keys[0]) if keys else 1, level)
     if keys:
         marks = ", ".join("?" * len(keys[0]))
@@ -95,7 +99,8 @@ def gather(
         # As arrays that nobody reads on their way here and back.
         arrays = [cast(func.array_agg(each, type_=ARRAY(Text)), Text) for each in keys]
         count, *texts = connection.execute(select(func.count(), *arrays)).one()
-        return Gathered(count=count, among=_among_arrays(texts if count else []))
+        types = [each.type.compile() for each in keys]
+        return Gathered(count=count, among=_among_arrays(texts if count else [], types))
     place = _shelf(connection, len(query.selected_columns), level, numbers=numbers)
     found = connection.execute(insert(place).from_select([each.name for each in place.c], query))
     return Gathered(count=found.rowcount, among=_among_rows(place))
@@ -127,15 +132,23 @@ def _among_rows(place: Any) -> Any:
     return among
 
 
-def _among_arrays(arrays: Sequence[object]) -> Any:
-    """Arrays are lists, or as the server writes them."""
+def _among_arrays(arrays: Sequence[object], types: Sequence[str]) -> Any:
+    """Arrays are lists, or as the server writes them.
+
+    They stay of the type that their values come from: cast to a narrower one, a key would turn
+    into another, and match what hangs on a stranger.
+    """
 
     def among(columns: Sequence[ColumnElement[Any]]) -> ColumnElement[bool]:
         # The server would not know what an array of text holds, and all that the driver or a file
         # has no type of its own for is text.
         binds: list[Any] = [
-            cast(as_it_is(values), Declared(f"{each.type.compile()}[]"))
-            for values, each in zip(arrays or [[]] * len(columns), columns, strict=True)
+            cast(as_it_is(values), Declared(f"{type_}[]"))
+            for values, type_ in zip(
+                arrays or [[]] * len(columns),
+                types or [each.type.compile() for each in columns],
+                strict=True,
+            )
         ]
         if len(columns) == 1:
             return columns[0] == any_(binds[0])

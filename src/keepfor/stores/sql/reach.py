@@ -167,7 +167,8 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             return gather(connection, locked, level, numbers=self.layout.grows)
         found = select(self.layout.time, *key).where(picked.among(key), self.possible)
         rows = connection.execute(found.with_for_update(skip_locked=True)).all()
-        return put(connection, self.taken(rows), level)
+        types = [each.type.compile() for each in key]
+        return put(connection, self.taken(rows), level, types)
 
     @property
     def _cutoff(self) -> datetime:
