@@ -370,11 +370,38 @@ def test_a_line_of_a_store_is_refused_in_words(load_text: Load, line: str) -> No
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "notes: ., sessions: logs",
+        "notes: ., pattern: '*', access_log: .audit.log",
+        "notes: ., pattern: '*', access_log: trajectories/audit.log",
+        "notes: ., pattern: '*', access_log: subscribed/audit.log",
+        "notes: a, pattern: '*', sessions: ab",
+    ],
+)
+def test_what_is_no_note_may_lie_among_them(load_text: Load, said: str) -> None:
+    """Hidden and ignored files and the folder of sessions are in nobody's way."""
+    text = f"stores: {{notes: {{kind: entities, path: a, keep_for: 90d, {said}}}}}"
+    assert notes(load_text(text)).keep_for is not None
+
+
+@pytest.mark.parametrize(
     ("said", "message"),
     [
         ("", "nothing would ever be flagged or deleted. Write `rules:` below it"),
         (", clock: created, keep_for: 1d", "what counts where a note has no created is not said."),
         (", keep_for: 1d, max_count: 1, keep_last: 2", "keep_last (2) is above max_count (1)."),
+        (", notes: b, sessions: b", "the notes lie in b and the sessions in b, and one is in the"),
+        (", sessions: entities/s", "the notes lie in entities and the sessions in entities/s, and"),
+        (", notes: a/b, sessions: a", "the notes lie in a/b and the sessions in a, and one is in"),
+        (
+            ", notes: ., pattern: '*'",
+            "the log audit.log would be a note, by place and pattern. Put",
+        ),
+        (
+            ", notes: b, pattern: '*.l*', access_log: b/c/d.log",
+            "the log b/c/d.log would be a note, by place and pattern.",
+        ),
         (", max_count: 2, keep_last: {a: 1, b: 2}", "keep_last (3) is above max_count (2)."),
     ],
 )

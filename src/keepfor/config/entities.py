@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -305,6 +306,7 @@ class Entities(StoreSection):
                 f"what counts where a note has no {self.clock} is not said. Write `fallback: "
                 "modified`, or `fallback: off`, by which its age is unknown and it stays."
             )
+        self._keep_apart()
         if says_nothing(self):
             raise ValueError(
                 "nothing would ever be flagged or deleted. Write `rules:` below it, `rules_from:` "
@@ -315,6 +317,26 @@ class Entities(StoreSection):
         else:
             refuse_a_floor_above(self.max_count, sum(self.keep_last.values()))
         return self
+
+    def _keep_apart(self) -> None:
+        """Refuse a file that would be two things at once."""
+        notes, sessions = f"{self.notes}/", f"{self.sessions}/"
+        if self.sessions and (sessions.startswith(notes) or notes.startswith(sessions)):
+            raise ValueError(
+                f"the notes lie in {self.notes} and the sessions in {self.sessions}, and one is "
+                "in the other. Name two folders beside each other."
+            )
+        below = "" if self.notes == "." else notes
+        if self.access_log and self.access_log.startswith(below):
+            parts = self.access_log.removeprefix(below).split("/")
+            above = ["/".join(parts[:end]) for end in range(1, len(parts))]
+            out = any(part[0] == "." for part in parts) or self.sessions in above
+            out = out or any(fnmatchcase(path, glob) for path in above for glob in self.ignore)
+            if fnmatchcase(parts[-1], self.pattern) and not out:
+                raise ValueError(
+                    f"the log {self.access_log} would be a note, by place and pattern. Put it "
+                    "elsewhere with access_log, or narrow the pattern."
+                )
 
 
 def _in_words(rule: Rule) -> str:

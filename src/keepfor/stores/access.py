@@ -209,6 +209,10 @@ class AccessLog:
         self._take(rest, torn=True)
         self._marks[old.path] = mark
 
+    def is_at(self, status: os.stat_result) -> bool:
+        """Whether a file is the log itself, as it was read last."""
+        return self._mark[:2] == (status.st_dev, status.st_ino)
+
     def accessed(self, id_: str) -> str:
         """What a fingerprint holds of the newest recall; empty where there is none."""
         newest = self.newest.get(id_)
@@ -284,8 +288,7 @@ class AccessLog:
                 self.unreadable += bool(line.strip()) and not torn
                 # Behind what a killed writer left, the next may have gone on in the same line.
                 at = line.rfind(b'{"event"')
-                found = _leniently(line[at:]) if at > 0 else None
-                if found is None:
+                if at <= 0 or (found := _leniently(line[at:])) is None:
                     return
                 torn = True
             row = found

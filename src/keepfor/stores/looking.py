@@ -110,6 +110,8 @@ class Look:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
+            if self._log.is_at(status):
+                continue
             id_ = escape(prefix + name)
             flag = self._log.flags.get(id_)
             self._sessions[name] = id_
@@ -139,6 +141,8 @@ class Look:
             try:
                 status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
+                continue
+            if log.is_at(status):
                 continue
             row = known.get(entry.name)
             if (

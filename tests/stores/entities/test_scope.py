@@ -48,6 +48,17 @@ def test_what_is_out_of_scope_is_no_item(tmp_path: Path) -> None:
     assert list(scanned(tmp_path)) == ["guideline/a"]
 
 
+@pytest.mark.parametrize("log", ["audit.log", "logs/audit.log"])
+def test_the_log_of_a_store_is_no_item(tmp_path: Path, log: str) -> None:
+    """Wherever it lies and whatever the patterns, what tells of recalls is never held to a rule."""
+    (tmp_path / "x.md").write_text("x")
+    how = {"notes": ".", "pattern": "*", "sessions": "logs", "access_log": log}
+    store = entities_at(tmp_path, cache=str(tmp_path.parent / "state"), **how)
+    store.record_access(["x.md"], NOW)
+    for _ in range(2):
+        assert list(scanned(store)) == ["x.md"]
+
+
 def test_symlinks_lead_nowhere(tmp_path: Path) -> None:
     """Neither a note, a session, a folder nor one of the roots is looked for behind a symlink."""
     outside, root = tmp_path / "outside", tmp_path / "store"
