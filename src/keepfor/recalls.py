@@ -32,7 +32,7 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 
     Parameters:
         recalls: how many events there were.
-        hits: how many notes surfaced in them.
+        hits: how often notes surfaced in them, a note as often as it did.
     """
 
     recalls: int
@@ -84,7 +84,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count(store: LedgerStore, since: datetime) -> Count:
-    """Count the events at or after an instant, and the notes that surfaced in them."""
+    """Count the events at or after an instant, and how often notes surfaced in them."""
     recalls = hits = 0
     with _rows(store) as rows:
         for row in rows:

@@ -97,7 +97,7 @@ def test_recalls_are_counted_since(
     place.ledger.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     document = place.run("count", "recall", "--since", since, "--json").json
     assert (document["since"], document["recalls"], document["hits"]) == (instant, recalls, hits)
-    said = f"since {instant}, in which {hits} notes surfaced.\n"
+    said = f"since {instant}, in which notes surfaced {hits} times.\n"
     assert place.run("count", "recall", "--since", since).out.endswith(said)
 
 
@@ -113,7 +113,7 @@ def test_one_is_no_plural(place: Place) -> None:
     """One recall and one note are written as one."""
     place.ledger.write_text(BARE)
     assert place.run("count", "recall", "--since", "2026-07-01").out == (
-        "1 recall since 2026-07-01T00:00:00Z, in which 1 note surfaced.\n"
+        "1 recall since 2026-07-01T00:00:00Z, in which notes surfaced 1 time.\n"
     )
 
 

@@ -46,7 +46,7 @@ def trace(run: Invocation, name: str, slug: str, count: int = 3) -> Answer:
 
 
 def count(run: Invocation, name: str, since: str) -> Answer:
-    """Count recalls, and the notes that surfaced in them. Writes nothing.
+    """Count recalls, and how often notes surfaced in them. Writes nothing.
 
     Parameters:
         name: the store's.
@@ -65,8 +65,8 @@ def count(run: Invocation, name: str, since: str) -> Answer:
         start = parse_now(since)
     found = recalls.count(store, start)
     said = f"{number(found.recalls)} {'recall' if found.recalls == 1 else 'recalls'}"
-    notes = f"{number(found.hits)} {'note' if found.hits == 1 else 'notes'}"
-    run.out.show(Line(f"{said} since {instant(start)}, in which {notes} surfaced."))
+    times = f"{number(found.hits)} {'time' if found.hits == 1 else 'times'}"
+    run.out.show(Line(f"{said} since {instant(start)}, in which notes surfaced {times}."))
     facts = {"store": name, "since": start, "recalls": found.recalls, "hits": found.hits}
     return Answer(verb="count", facts=facts)
 

@@ -96,7 +96,7 @@ def count(
     config: Config = None,
     json: Json = False,
 ) -> Verb:
-    """Count recalls, and the notes that surfaced in them."""
+    """Count recalls, and how often notes surfaced in them."""
 
     def do(run: Invocation) -> Answer:
         from keepfor.cli.recalling import count

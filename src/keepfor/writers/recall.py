@@ -54,7 +54,7 @@ class RecallLedger(Ledger):
         self.append(row | time)
 
     def count(self, since: datetime | str) -> Count:
-        """How many recalls there were since an instant, and how many notes surfaced in them."""
+        """How many recalls there were since an instant, and how often notes surfaced in them."""
         from keepfor import recalls
 
         return recalls.count(self._store(), parse_now(since))
