@@ -246,6 +246,7 @@ class Survey(Tally, kw_only=True):
         fresh: the oldest known instant that stays because it is young enough, and not because a
             floor, a veto or its place holds it.
         notes: what a person should know of it.
+        adrift: of a table whose orphans are to go, how many rows each table that has some holds.
     """
 
     below: Key | None = None
@@ -256,6 +257,7 @@ class Survey(Tally, kw_only=True):
     lag: timedelta = timedelta()
     fresh: datetime | None = None
     notes: list[str] = []
+    adrift: dict[str, int] = {}
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,14 +73,32 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.survey.applied
 
     @property
+    def inroads(self) -> list[tuple[int, int]]:
+        """How many would be deleted, and of how many: the store's own, and each table's orphans.
+
+        The largest fraction comes first.
+        """
+        survey = self.survey
+        orphans = [(survey.orphans[name], total) for name, total in survey.adrift.items()]
+        pairs = [(self.deletes, survey.scanned), *orphans]
+        return sorted(pairs, key=lambda pair: pair[0] / max(1, pair[1]), reverse=True)
+
+    @property
     def share(self) -> float:
-        """The fraction of the store that would be deleted."""
-        return self.deletes / self.survey.scanned if self.survey.scanned else 0.0
+        """The fraction of the store that would be deleted, or of a table that has orphans."""
+        deletes, total = self.inroads[0]
+        return deletes / total if total else 0.0
+
+    @property
+    def tripping(self) -> tuple[int, int] | None:
+        """What takes so much that a person must say so: how many go, and of how many."""
+        trips = ((go, of) for go, of in self.inroads if breaker_trips(of, go, self.breaker))
+        return next(trips, None)
 
     @property
     def trips_breaker(self) -> bool:
         """Whether it takes so much of the store that a person must say so."""
-        return breaker_trips(self.survey.scanned, self.deletes, self.breaker)
+        return self.tripping is not None
 
 
 def build(

@@ -276,9 +276,9 @@ def _check(plan: Plan, store: RowStore | ItemStore, policy: Policy, now: datetim
 
 
 def _stop_at_breaker(plan: Plan, force: bool) -> None:
-    if plan.trips_breaker and not force:
-        total, limit = plan.survey.scanned, plan.breaker
-        raise BreakerTripped(store=plan.store, delete=plan.deletes, total=total, limit=limit)
+    if plan.tripping and not force:
+        delete, total = plan.tripping
+        raise BreakerTripped(store=plan.store, delete=delete, total=total, limit=plan.breaker)
 
 
 def _apply_rows(

@@ -143,13 +143,14 @@ def findings(
     late = plan.survey.lag
     if late > store.tolerance:
         found.append(_of_lag(name, store, late, plan.trips_breaker))
-    if plan.trips_breaker:
+    if plan.tripping:
+        delete, total = plan.tripping
         found.append(
             Finding(
                 problem="breaker",
                 exit_code=5,
-                what=f"the breaker holds a sweep back: it would delete {plan.deletes} of "
-                f"{plan.survey.scanned}, more than the {plan.breaker:.0%} that may go at once.",
+                what=f"the breaker holds a sweep back: it would delete {delete} of "
+                f"{total}, more than the {plan.breaker:.0%} that may go at once.",
                 fix=f"Look at `keepfor plan {name}`; if that is right, run "
                 f"`keepfor apply {name} --force`.",
             )

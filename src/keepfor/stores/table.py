@@ -17,9 +17,9 @@ from keepfor.items import Survey, TableExtent, Terms
 from keepfor.stores.base import Progress
 from keepfor.stores.sql.database import Database, Footprint, database_at
 from keepfor.stores.sql.deleting import delete_rows, record
-from keepfor.stores.sql.layout import Dependent, Record, Spec
 from keepfor.stores.sql.look import Look, earlier
 from keepfor.stores.sql.pace import Pace, hold_of
+from keepfor.stores.sql.spec import Dependent, Record, Spec
 
 __all__ = ["Dependent", "Record", "TableStore", "table_at"]
 
@@ -90,6 +90,8 @@ class TableStore(msgspec.Struct, frozen=True, kw_only=True):
             seen = look.count(aimed, terms, look.within(extent))
             seen.extent, seen.orphans = extent, look.orphans()
             seen.dependents = look.hanging(aimed)
+            if self._takes_orphans:
+                seen.adrift = look.sizes(seen.orphans)
             return seen
 
         seen = self._read(count)

@@ -466,6 +466,27 @@ def test_a_table_that_goes_away_halfway_is_told(
     """A dependent that was dropped meanwhile stops the sweep; no row went without it."""
     small_slices(monkeypatch)
     notes(url, 5)
-    stopped(url, tmp_path, "vectors", lambda: run(url, "ALTER TABLE vectors RENAME TO moved"))
+    said = "changed its tables" if kind(url) == "sqlite" else "vectors"
+    stopped(url, tmp_path, said, lambda: run(url, "ALTER TABLE vectors RENAME TO moved"))
     run(url, "ALTER TABLE moved RENAME TO vectors")
     goes_on(url, tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_table_that_is_changed_between_two_slices_stops_the_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """A column may mean something else by then: what was pinned by its type would go."""
+    small_slices(monkeypatch)
+    url = notes(f"sqlite:///{tmp_path}/notes.sqlite3", 6, mode)
+    store = store_of(url, tmp_path)
+    made = planned(store)
+
+    def change(done: int, of: int) -> None:
+        if done == 2:
+            run(url, "ALTER TABLE notes RENAME COLUMN name TO kind")
+
+    with pytest.raises(SweepStopped, match="somebody changed its tables") as caught:
+        carried_out(made, store, progress=change)
+    assert (caught.value.done.applied, caught.value.done.failed) == (2, 4)
+    assert left(url) == 5

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from keepfor.errors import StoreError, SweepStopped
+from keepfor.errors import BreakerTripped, StoreError, SweepStopped
 from keepfor.items import Survey
 from keepfor.stores.table import Dependent
+from keepfor.testing.suite import keep
 from tests.stores.sql.build import (
     OLD,
     YOUNG,
@@ -543,3 +544,40 @@ def test_a_key_is_not_cut_to_what_a_dependent_can_hold(postgres_url: str, tmp_pa
     report = swept(table(postgres_url, "notes", tmp_path, dependents=(link,)))
     assert (report.applied, report.dependents) == (1, {"chunks": 0})
     assert column(postgres_url, "SELECT note FROM chunks") == ["run-10"]
+
+
+def test_orphans_of_half_a_table_are_held_back_by_the_breaker(url: str, tmp_path: Path) -> None:
+    """Where most of what hangs on a table hangs on nothing, the wrong table may have been named."""
+    lay(notes(url, young=(1001, 1002)), "CREATE TABLE vectors (id <id>, note BIGINT)")
+    for number in range(10):
+        run(url, f"INSERT INTO vectors (id, note) VALUES ({number}, {number})")
+    store = table(url, "notes", tmp_path, dependents=(VECTORS,), orphans="delete")
+    policy = keep(breaker=0.5)
+    made = planned(store, policy)
+    assert (made.trips_breaker, made.tripping) == (True, (10, 10))
+    with pytest.raises(BreakerTripped, match="10 of 10"):
+        carried_out(made, store, policy)
+    assert len(there(url, "vectors")["vectors"]) == 10
+    kept = table(url, "notes", tmp_path, dependents=(VECTORS,))
+    assert not planned(kept, policy).trips_breaker
+
+
+def test_what_is_hidden_from_a_role_is_no_reason_for_an_orphan(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """Under row-level security a row that is there looks gone, so no orphan is deleted at all."""
+    lay(notes(postgres_url, young=(1, 2)), "CREATE TABLE vectors (id <id>, note BIGINT)")
+    run(
+        postgres_url,
+        "INSERT INTO vectors (note) VALUES (1), (2)",
+        "CREATE ROLE tenant LOGIN",
+        "GRANT SELECT, UPDATE, DELETE ON notes, vectors TO tenant",
+        "ALTER TABLE notes ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY own ON notes USING (id = 1)",
+    )
+    mine = postgres_url.replace("postgres@", "tenant@", 1)
+    store = table(mine, "notes", tmp_path, dependents=(VECTORS,), orphans="delete")
+    with pytest.raises(StoreError, match="row-level security hides rows of notes"):
+        planned(store)
+    assert planned(table(mine, "notes", tmp_path, dependents=(VECTORS,))).survey.scanned == 1
+    run(postgres_url, "DROP OWNED BY tenant", "DROP ROLE tenant")

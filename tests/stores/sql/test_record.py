@@ -337,3 +337,12 @@ def test_rows_that_others_hold_make_no_sweep_that_deleted(
         report = swept(store)
     assert (report.applied, report.skipped, report.kept) == (0, 1, 1)
     assert records(postgres_url) == []
+
+
+@pytest.mark.parametrize("payload", ["ts", "kind", "id"])
+def test_a_record_has_columns_of_its_own(tmp_path: Path, payload: str) -> None:
+    """A payload in the place of a time would keep every later sweep from reading the table."""
+    url = notes(f"sqlite:///{tmp_path}/notes.sqlite3", OLD, YOUNG)
+    record = Record(type="sweep", payload=payload)
+    with pytest.raises(StoreError, match="columns of their own"):
+        planned(store_of(url, tmp_path, record=record))

@@ -167,6 +167,18 @@ def may_interfere(connection: Connection) -> bool:
     return bool(connection.scalar(text(_INTERFERENCE[connection.dialect.name])))
 
 
+def hides_rows(connection: Connection, name: str) -> bool:
+    """Whether a table has rows that this role may not see, as far as the database can tell."""
+    if connection.dialect.name == "sqlite":
+        return False
+    plain, schema = split(name)
+    asked = text(
+        "SELECT row_security_active(to_regclass(format('%I.%I', "
+        "coalesce(CAST(:schema AS text), current_schema()), CAST(:name AS text))))"
+    )
+    return bool(connection.scalar(asked, {"schema": schema, "name": plain}))
+
+
 def references_to(connection: Connection, schema: str, name: str) -> Iterator[Reference]:
     """The foreign keys that refer to a table, wherever they are.
 

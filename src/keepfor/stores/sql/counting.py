@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Connection, and_, exists, func, or_, select
+from sqlalchemy import Connection, TableClause, and_, exists, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
 from keepfor.items import Part, Survey, Terms
@@ -58,7 +58,14 @@ def count(
     connection: Connection, layout: Layout, condition: ColumnElement[bool] | None = None
 ) -> int:
     """How many rows there are, or how many meet a condition."""
-    query = select(func.count()).select_from(layout.rows)
+    return count_rows(connection, layout.rows, condition)
+
+
+def count_rows(
+    connection: Connection, rows: TableClause, condition: ColumnElement[bool] | None = None
+) -> int:
+    """The same of any table."""
+    query = select(func.count()).select_from(rows)
     if condition is not None:
         query = query.where(condition)
     return int(connection.execute(query).scalar_one())

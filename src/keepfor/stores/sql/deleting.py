@@ -18,10 +18,11 @@ from keepfor.stores.base import Progress
 from keepfor.stores.sql.batches import Batch
 from keepfor.stores.sql.database import Database
 from keepfor.stores.sql.keys import Gathered, as_it_is, gather, put
-from keepfor.stores.sql.layout import Layout, Link, Record
+from keepfor.stores.sql.layout import Layout, Link
 from keepfor.stores.sql.pace import Pace
 from keepfor.stores.sql.reach import Reach
 from keepfor.stores.sql.shapes import Shape
+from keepfor.stores.sql.spec import Record
 
 #: How long others may keep a transaction waiting, in seconds.
 _PATIENCE = 10.0
@@ -238,6 +239,8 @@ def _sum(done: Survey, counts: Survey) -> Survey:
 def _add(done: Survey, counts: Survey) -> None:
     for name in ("applied", "expired", "over_ceiling"):
         setattr(done, name, getattr(done, name) + getattr(counts, name))
+    # Rows that came in the midst of the sweep, under a key that was given again, count as there.
+    done.scanned = max(done.scanned, done.applied)
     done.kept = done.scanned - done.applied
     _count(done, counts.bytes_deleted or 0)
     for told, more in (done.dependents, counts.dependents), (done.orphans, counts.orphans):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, TableClause, column, inspect, table
@@ -25,62 +25,7 @@ from keepfor.stores.sql.catalogue import (
     split,
 )
 from keepfor.stores.sql.database import Database
-
-
-class Dependent(msgspec.Struct, frozen=True, kw_only=True):
-    """A table of which rows go with the row that they hang on.
-
-    Parameters:
-        table: its name, or schema and name.
-        columns: the columns that hold the key of that row, in the order of the key.
-        key: its own key, for what hangs on it in turn; empty for its primary key.
-        dependents: what hangs on its own rows.
-    """
-
-    table: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...] = ()
-    dependents: tuple[Dependent, ...] = ()
-
-    def __post_init__(self) -> None:
-        # One name is as good as a tuple of one; taken for one, its letters would be columns.
-        for field in ("columns", "key"):
-            if isinstance(name := getattr(self, field), str):
-                msgspec.structs.force_setattr(self, field, (name,))
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """The row that each sweep leaves in the table itself.
-
-    Parameters:
-        type: what stands in its type column.
-        payload: the column for what the sweep did, as JSON.
-        when: `always`, or only after a sweep that `deleted` something.
-    """
-
-    type: str
-    payload: str
-    when: Literal["always", "deleted"] = "always"
-
-
-class Spec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of a table, true or not.
-
-    Parameters:
-        table: its name, or schema and name.
-        time: the column that holds a row's time.
-        key: the columns that tell a row from all others; empty for the primary key.
-        type: the column that holds a row's type, if rules name types.
-        dependents: what hangs on its rows.
-        record: what each sweep leaves in it, if anything.
-    """
-
-    table: str
-    time: str
-    key: tuple[str, ...] = ()
-    type: str | None = None
-    dependents: tuple[Dependent, ...] = ()
-    record: Record | None = None
+from keepfor.stores.sql.spec import Dependent, Spec
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
@@ -340,6 +285,12 @@ class _Look:
             what = f"nobody said which column of {spec.table} holds the type of a record."
             raise self._refusal(what, "Name it in `type:`, or leave `record_sweeps` out.")
         filled = {spec.time, spec.type, record.payload}
+        if len(filled) < 3 or filled & set(key):
+            raise self._refusal(
+                "a record of a sweep has its time, its type and its payload in columns of their "
+                "own, none of which is the key.",
+                "Name another column as `payload:`, or leave `record_sweeps` out.",
+            )
         for found in self._inspector.get_columns(plain, schema):
             by_itself = found["default"], found.get("identity"), found.get("computed")
             if found["name"] in filled or found["nullable"] or any(by_itself):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from itertools import chain
@@ -26,11 +26,13 @@ from keepfor.stores.sql.batches import (
     batches_of_rows,
     orphans_of,
 )
+from keepfor.stores.sql.catalogue import hides_rows
 from keepfor.stores.sql.database import Database
-from keepfor.stores.sql.layout import Layout, Spec, lay_out
+from keepfor.stores.sql.layout import Layout, lay_out
 from keepfor.stores.sql.pace import Pace
 from keepfor.stores.sql.reach import Reach, fetched, pages, reaches
 from keepfor.stores.sql.shapes import NoShape, Shape, detect
+from keepfor.stores.sql.spec import Spec
 from keepfor.times import Known
 
 #: Tables up to this many rows are looked at whole for times of another shape.
@@ -100,6 +102,11 @@ class Look:
         """How many rows of other tables hang on rows that are not there, by table."""
         return counting.orphans(self.connection, self.layout)
 
+    def sizes(self, tables: Collection[str]) -> dict[str, int]:
+        """How many rows there are in each of these tables of dependents."""
+        there = {orphans.link.name: orphans.link.rows for orphans in orphans_of(self.layout)}
+        return {name: counting.count_rows(self.connection, there[name]) for name in tables}
+
     def count_again(self, parts: Sequence[Part], terms: Terms, extent: TableExtent) -> Survey:
         """What the parts take of the rows that a plan saw, in numbers."""
         seen = self.count(parts, terms, self.within(extent))
@@ -144,6 +151,8 @@ class Look:
             folder: where the keys are kept, if they have to be.
             orphans: whether orphans may go.
         """
+        if orphans:
+            self._refuse_hidden_rows()
         found = TableExtent(identity=self.database.identity(self.connection, self.spec.table))
         grows = self.layout.grows
         if grows:
@@ -217,6 +226,18 @@ class Look:
         except NoShape:
             return False
         return True
+
+    def _refuse_hidden_rows(self) -> None:
+        """Where rows are hidden from this role, what hangs on them looks like orphans."""
+        tables = [self.spec.table, *(each.link.name for each in orphans_of(self.layout))]
+        hidden = [name for name in tables if hides_rows(self.connection, name)]
+        if hidden:
+            raise StoreError(
+                path=self._target,
+                what=f"row-level security hides rows of {' and '.join(hidden)} from this role, so "
+                "nobody can tell which rows of other tables are orphans.",
+                fix="Sweep as a role that sees all rows, or write `orphans: keep`.",
+            )
 
     def _witness(self, key: int | None) -> str:
         """What tells the row of a key from another that is given the same one later."""

@@ -25,7 +25,7 @@ from keepfor.stores import files
 from keepfor.stores.ids import escape
 from keepfor.stores.sql import sqlitefiles
 from keepfor.stores.sql.database import KEEPS_WRITERS, Footprint
-from keepfor.stores.sql.sqlitesaid import explained
+from keepfor.stores.sql.sqlitesaid import NOTHING_DONE, explained
 from keepfor.stores.sql.sqlitewaiting import PatientConnection
 
 #: How long to wait for others where nobody said how long, in seconds.
@@ -41,6 +41,8 @@ _LAST_KEY = 2**63 - 1
 _ALONE = ("immutable=1",)
 #: Where a connection keeps from which size on its `-wal` is brought into the database.
 _NEXT = "keepfor.next_checkpoint"
+#: And which tables there were when it was opened.
+_SCHEMA = "keepfor.schema"
 #: What the engine connects to next.
 _TO_OPEN: ContextVar[str] = ContextVar("keepfor_sqlite")
 
@@ -129,6 +131,7 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
                 driver.execute("PRAGMA wal_autocheckpoint = 0")
             else:
                 connection.info[KEEPS_WRITERS] = True
+            connection.info[_SCHEMA] = _pragma(driver, "schema_version")
             yield connection
             self._take_in(connection)
 
@@ -138,7 +141,8 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             DatabaseBusy: when others keep it waiting for longer.
-            StoreError: when it fails, and was rolled back.
+            StoreError: when it fails, and was rolled back; or somebody changed tables since the
+                connection was opened.
         """
         driver = _driver(connection)
         self._take_in(connection)
@@ -147,6 +151,7 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 driver.execute("BEGIN IMMEDIATE")
                 driver.patience -= time.monotonic() - began
+                self._check_schema(connection)
                 yield
                 driver.execute("COMMIT")
             finally:
@@ -298,6 +303,15 @@ class SqliteDatabase(msgspec.Struct, frozen=True, kw_only=True):
             whole = rows[0][1] == rows[0][2]
             # While a reader stands in the way, it is not worth the while each time.
             connection.info[_NEXT] = _WAL_ENOUGH if whole else size + _WAL_ENOUGH
+
+    def _check_schema(self, connection: Connection) -> None:
+        """Stop where a column may mean something else by now, or a reference came that was not."""
+        if _pragma(_driver(connection), "schema_version") != connection.info[_SCHEMA]:
+            raise StoreError(
+                path=self._name,
+                what="somebody changed its tables, or their indexes, in the midst of this.",
+                fix=f"{NOTHING_DONE} Look again with `keepfor plan`.",
+            )
 
     def _check_room(self, needed: int) -> None:
         for folder in (os.path.dirname(self.path), sqlitefiles.temporary_folder()):

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from keepfor.errors import DatabaseBusy, StoreError, Unfinished
 
-_NOTHING_DONE = (
+NOTHING_DONE = (
     "Nothing of the transaction at hand was done, and what was done before it stays done."
 )
 
@@ -22,7 +22,7 @@ _SAID = {
     ),
     sqlite3.SQLITE_READONLY_DBMOVED: (
         "it was moved or replaced meanwhile.",
-        f"{_NOTHING_DONE} Look again with `keepfor plan`.",
+        f"{NOTHING_DONE} Look again with `keepfor plan`.",
     ),
     sqlite3.SQLITE_READONLY: (
         "it may not be written to.",
@@ -30,7 +30,7 @@ _SAID = {
     ),
     sqlite3.SQLITE_IOERR: (
         "the disk failed to read or write ({said}).",
-        f"{_NOTHING_DONE} See to the disk first.",
+        f"{NOTHING_DONE} See to the disk first.",
     ),
     sqlite3.SQLITE_CORRUPT: (
         "it is damaged ({said}).",
@@ -38,7 +38,7 @@ _SAID = {
     ),
     sqlite3.SQLITE_FULL: (
         "its disk is full.",
-        f"{_NOTHING_DONE} Free some space: deleting rows needs room for a journal.",
+        f"{NOTHING_DONE} Free some space: deleting rows needs room for a journal.",
     ),
     sqlite3.SQLITE_CANTOPEN: (
         "it, or a file that belongs beside it, cannot be opened.",
@@ -78,7 +78,7 @@ def _explanation(error: BaseException | None, path: str, patience: float) -> Sto
         return DatabaseBusy(path=path, what=what)
     code = getattr(error, "sqlite_errorcode", 0)
     said = " ".join(str(error).split()).rstrip(".")
-    unknown = f"SQLite says: {said}.", _NOTHING_DONE
+    unknown = f"SQLite says: {said}.", NOTHING_DONE
     what, fix = _SAID.get(code) or _SAID.get(code & 0xFF) or unknown
     kind = Unfinished if code == sqlite3.SQLITE_READONLY_ROLLBACK else StoreError
     return kind(path=path, what=what.replace("{said}", said), fix=fix)
