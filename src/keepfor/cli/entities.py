@@ -70,10 +70,7 @@ def going(plan: Plan) -> list[Block]:
     if taken:
         lines = [[said.id, said.action, said.rule or "-", why(said)] for said in taken]
         blocks += [Line(), Table(["item", "action", "rule", "why"], lines)]
-    if kept_back := spared(plan):
-        lines = [[said.id, _taker(said), why(said)] for said in kept_back]
-        blocks += [Line(), Table(["spared", "from", "why"], lines)]
-    return blocks
+    return blocks + _spared(plan)
 
 
 def done(report: Report, planned: Plan) -> tuple[str, list[Block]]:
@@ -101,10 +98,13 @@ def done(report: Report, planned: Plan) -> tuple[str, list[Block]]:
     blocks: list[Block] = []
     if lines:
         blocks += [Line(), Table(["item", "done", "rule", "why"], lines)]
-    if kept_back := spared(planned):
-        lines = [[each.id, _taker(each), why(each)] for each in kept_back]
-        blocks += [Line(), Table(["spared", "from", "why"], lines)]
-    return sentence, blocks
+    return sentence, blocks + _spared(planned)
+
+
+def _spared(plan: Plan) -> list[Block]:
+    """What something kept from a rule, and why."""
+    lines = [[said.id, _taker(said), why(said)] for said in spared(plan)]
+    return [Line(), Table(["spared", "from", "why"], lines)] if lines else []
 
 
 def _are(count: int) -> str:

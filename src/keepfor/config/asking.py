@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ from keepfor.stores.runs import RunStore
 
 if TYPE_CHECKING:
     from keepfor.stores.table import TableStore
+
+
+Asked = TypeVar("Asked", LedgerStore, RunStore, EntityStore)
 
 
 class Accessed(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,39 +62,31 @@ def store(config: Config, name: str) -> LedgerStore | RunStore | TableStore | En
 
 
 def ledger(config: Config, name: str) -> LedgerStore:
-    """A store that has to be a ledger.
-
-    Raises:
-        ConfigError: when it is of another kind.
-    """
-    found = store(config, name)
-    if isinstance(found, LedgerStore):
-        return found
-    raise of_another_kind(config, name, "ledger")
+    """A store that has to be a ledger; raises as `of_kind` does."""
+    return of_kind(config, name, LedgerStore, "ledger")
 
 
 def runs(config: Config, name: str) -> RunStore:
-    """A store that has to be a directory of runs.
-
-    Raises:
-        ConfigError: when it is of another kind.
-    """
-    found = store(config, name)
-    if isinstance(found, RunStore):
-        return found
-    raise of_another_kind(config, name, "runs")
+    """A store that has to be a directory of runs; raises as `of_kind` does."""
+    return of_kind(config, name, RunStore, "runs")
 
 
 def entities(config: Config, name: str) -> EntityStore:
-    """A store that has to be one of notes and sessions.
+    """A store that has to be one of notes and sessions; raises as `of_kind` does."""
+    return of_kind(config, name, EntityStore, "entities")
+
+
+def of_kind(config: Config, name: str, type_: type[Asked], kind: str) -> Asked:
+    """A store that has to be of one kind.
 
     Raises:
+        UnknownStore: when there is no such store.
         ConfigError: when it is of another kind.
     """
     found = store(config, name)
-    if isinstance(found, EntityStore):
+    if isinstance(found, type_):
         return found
-    raise of_another_kind(config, name, "entities")
+    raise of_another_kind(config, name, kind)
 
 
 def items(config: Config, name: str) -> RunStore | EntityStore:
