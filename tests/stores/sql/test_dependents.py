@@ -581,3 +581,20 @@ def test_what_is_hidden_from_a_role_is_no_reason_for_an_orphan(
         planned(store)
     assert planned(table(mine, "notes", tmp_path, dependents=(VECTORS,))).survey.scanned == 1
     run(postgres_url, "DROP OWNED BY tenant", "DROP ROLE tenant")
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [("NOCASE", "BINARY"), ("BINARY", "NOCASE")])
+def test_a_dependent_that_compares_otherwise_than_its_key_is_refused(
+    tmp_path: Path, mine: str, theirs: str
+) -> None:
+    """Where one tells `Ab` from `aB` and the other does not, a stranger's row would go along."""
+    url = f"sqlite:///{tmp_path}/notes.sqlite3"
+    run(
+        url,
+        f"CREATE TABLE notes (id TEXT COLLATE {theirs} PRIMARY KEY NOT NULL, ts TEXT)",
+        f"CREATE TABLE vectors (id INTEGER PRIMARY KEY, note TEXT COLLATE {mine})",
+    )
+    refused(url, tmp_path, VECTORS, match="vectors.note and notes.id compare text in different")
+    run(url, "DROP TABLE vectors")
+    run(url, f"CREATE TABLE vectors (id INTEGER PRIMARY KEY, note TEXT COLLATE {theirs})")
+    assert planned(table(url, "notes", tmp_path, dependents=(VECTORS,))).survey.scanned == 0

@@ -128,6 +128,20 @@ class Reference(NamedTuple):
         return self.on_delete in ("SET NULL", "SET DEFAULT", "n", "d")
 
 
+def collation(connection: Connection, table: str, column: str) -> tuple[object, ...]:
+    """How SQLite compares the text of a column, as far as case and blanks go.
+
+    No catalogue of its own tells the collation of a column, so it is asked to compare. In
+    PostgreSQL equal text is equal bytes, but for collations that one has to make oneself.
+    """
+    if connection.dialect.name == "postgresql":
+        return ()
+    quote = connection.dialect.identifier_preparer.quote_identifier
+    source = f"SELECT {quote(column)} AS x FROM main.{quote(split(table)[0])} WHERE 0"  # noqa: S608 - both quoted
+    query = f"SELECT x = 'A', x = 'a ' FROM ({source} UNION ALL SELECT 'a')"  # noqa: S608 - as above
+    return tuple(connection.exec_driver_sql(query).one())
+
+
 def default_schema(connection: Connection) -> str:
     """Where a table is that is named without its schema; empty in SQLite."""
     if connection.dialect.name == "sqlite":

@@ -16,6 +16,7 @@ from keepfor.errors import StoreError
 from keepfor.stores.sql.catalogue import (
     Declared,
     Reference,
+    collation,
     declared,
     default_schema,
     folded,
@@ -99,7 +100,7 @@ def lay_out(connection: Connection, spec: Spec, database: Database) -> Layout:
     if spec.record:
         wanted.append(spec.record.payload)
     look.check_columns(spec.table, wanted)
-    links = tuple(look.link(spec.table, len(key), said) for said in spec.dependents)
+    links = tuple(look.link(spec.table, key, said) for said in spec.dependents)
     look.check_references(spec.table, key, spec.dependents)
     if spec.record:
         look.check_record(spec, key)
@@ -188,16 +189,18 @@ class _Look:
             )
         return said
 
-    def link(self, parent: str, width: int, said: Dependent) -> Link:
+    def link(self, parent: str, above: tuple[str, ...], said: Dependent) -> Link:
         """A dependent as it is."""
         columns = self.columns(said.table)
         self.check_columns(said.table, said.columns)
-        if len(said.columns) != width:
+        if len(said.columns) != len(above):
             raise self._refusal(
                 f"{said.table} refers to {parent} by {len(said.columns)} columns, and its key has "
-                f"{width}.",
+                f"{len(above)}.",
                 "Name a column for each of the key's, in its order.",
             )
+        for mine, theirs in zip(said.columns, above, strict=True):
+            self._check_collation((said.table, mine), (parent, theirs))
         key = self.key(said.table, said.key) if said.dependents or said.key else ()
         clause = _clause(said.table, columns)
         return Link(
@@ -205,8 +208,20 @@ class _Look:
             rows=clause,
             columns=tuple(clause.c[name] for name in said.columns),
             key=tuple(clause.c[name] for name in key),
-            links=tuple(self.link(said.table, len(key), below) for below in said.dependents),
+            links=tuple(self.link(said.table, key, below) for below in said.dependents),
         )
+
+    def _check_collation(self, mine: tuple[str, str], theirs: tuple[str, str]) -> None:
+        """Refuse a dependent that would take a stranger's key for the one that it refers to."""
+        if "INT" in self.columns(theirs[0])[theirs[1]].upper():
+            return
+        if collation(self._connection, *mine) != collation(self._connection, *theirs):
+            names = f"{'.'.join(mine)} and {'.'.join(theirs)}"
+            raise self._refusal(
+                f"{names} compare text in different ways (COLLATE), so a row could go with one "
+                "that it does not hang on.",
+                "Give both columns the same collation.",
+            )
 
     def check_references(
         self,
