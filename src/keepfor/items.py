@@ -66,6 +66,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         evidence: the numbers that the decision was reached on.
         fingerprint: the item's when it was decided.
         bytes: the item's size.
+        cited_by: of a delete that spares what is cited, the ids of what names it and is to go as
+            well: where one of these stays after all, so does this.
     """
 
     id: str
@@ -75,6 +77,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     evidence: Evidence = {}
     fingerprint: str = ""
     bytes: int = 0
+    cited_by: tuple[str, ...] = ()
 
 
 class Key(msgspec.Struct, frozen=True, order=True, array_like=True):

@@ -345,6 +345,26 @@ def test_what_goes_spares_nothing() -> None:
     assert {action for action, *_ in said.values()} == {"delete"}
 
 
+def test_what_goes_tells_what_names_it_and_goes_too() -> None:
+    """So that it stays where one of these turns out to stay; one may name what cannot be told."""
+    items = [
+        item("a", OLD, cites=("a", "b")),
+        item("b", OLD, cites=("a",)),
+        item("c", OLD),
+        item("x", OLD, cites=None),
+    ]
+    said = decide(Policy(rules=(OLD_NOTES,)), items, NOW)
+    assert [one.action for one in said] == ["delete"] * 4
+    assert [one.cited_by for one in said] == [("b", "x"), ("a", "x"), ("x",), ()]
+
+
+def test_where_nothing_spares_the_cited_nobody_asks_what_names_it() -> None:
+    """A citation holds back only what goes by a rule that says so."""
+    plain = delete("plain", type="note", max_age=days(90))
+    said = decide(Policy(rules=(plain,)), [item("a", OLD), item("b", OLD, cites=("a",))], NOW)
+    assert [(one.action, one.cited_by) for one in said] == [("delete", ()), ("delete", ())]
+
+
 def test_only_a_rule_that_says_so_spares_the_cited() -> None:
     """Each rule speaks for itself, and a flag has nothing to spare."""
     plain = delete("plain", type="memo", max_age=days(90))

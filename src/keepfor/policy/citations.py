@@ -16,7 +16,7 @@ def spare_the_cited(
     before_cascades: Sequence[Decision],
     decisions: list[Decision],
 ) -> None:
-    """Turn deletes of what is cited into keeps.
+    """Turn deletes of what is cited into keeps; tell of the others what names them and goes too.
 
     What is spared stays, and so spares in turn what it names itself; and a session that is spared
     takes nothing along. Items that name each other, and that no other names, go together. An item
@@ -52,6 +52,7 @@ def spare_the_cited(
                     staying.append(index)
                     del doomed[items[index].id]
                 decisions[index] = before_cascades[index]
+    _tell_citers(items, decisions, doomed)
 
 
 def _cited(staying: Sequence[Item], doomed: dict[str, int]) -> dict[str, Evidence]:
@@ -66,6 +67,22 @@ def _cited(staying: Sequence[Item], doomed: dict[str, int]) -> dict[str, Evidenc
         unread: Evidence = {"by": min(blind), "why": "what it cites cannot be told"}
         cited = dict.fromkeys(doomed, unread) | cited
     return cited
+
+
+def _tell_citers(items: Sequence[Item], decisions: list[Decision], doomed: dict[str, int]) -> None:
+    """Say of what goes which others name it: one of these may turn out to stay."""
+    by: dict[str, list[str]] = {}
+    blind = []
+    for item, said in zip(items, decisions, strict=True):
+        if said.action != "delete":
+            continue
+        if item.cites is None:
+            blind.append(item.id)
+        for id_ in item.cites or ():
+            by.setdefault(id_, []).append(item.id)
+    for id_, index in doomed.items():
+        if citers := [citer for citer in (*by.get(id_, ()), *blind) if citer != id_]:
+            decisions[index] = replace(decisions[index], cited_by=tuple(sorted(citers)))
 
 
 def _spared(was: Decision, evidence: Evidence) -> Decision:

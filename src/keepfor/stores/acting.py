@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -20,6 +20,7 @@ from keepfor.times import utc_now
 
 RECALLED = "it was recalled since the plan"
 _SPARED = "the session that it was made from was not deleted"
+_CITED = "{} names it, and was not deleted"
 _NOWHERE = "the store has no log, and no folder of ours, to keep the flag of a session in"
 
 
@@ -40,6 +41,7 @@ class Acting:
         self._log = log
         self._record = record
         self._gone: set[str] = set()
+        self._ahead: set[str] = set()
         self._open: tuple[str, int] | None = None
 
     def __enter__(self) -> Self:
@@ -57,7 +59,9 @@ class Acting:
 
     def carry_out(self, decisions: Iterable[Decision]) -> Iterator[Outcome]:
         """What becomes of each decision; one failure never stops the others."""
-        for said in sorted(decisions, key=lambda said: not self._scope.is_session_id(said.id)):
+        by_kind = sorted(decisions, key=lambda said: not self._scope.is_session_id(said.id))
+        self._ahead = {said.id for said in by_kind}
+        for said in _in_order(by_kind):
             try:
                 self._log.refresh()
                 done = self._one(said)
@@ -67,6 +71,7 @@ class Acting:
                 done = Removal(result="failed", why=str(error))
             if done.result == "applied":
                 done = self._told(said, done)
+            self._ahead.discard(said.id)
             yield Outcome(
                 id=said.id, action=said.action, reason=said.reason, result=done.result, why=done.why
             )
@@ -75,8 +80,11 @@ class Acting:
         seen, _, accessed = said.fingerprint.partition("@")
         if self._log.accessed(said.id) != accessed:
             return Removal(result="skipped", why=RECALLED)
-        if said.reason.startswith("cascade:") and said.evidence.get("from") not in self._gone:
+        if (session := _session(said)) and session not in self._gone:
             return Removal(result="skipped", why=_SPARED)
+        # Of items that name each other, one has to be the first.
+        if stayed := set(said.cited_by) - self._gone - self._ahead:
+            return Removal(result="skipped", why=_CITED.format(min(stayed)))
         place, name = self._scope.place(said.id)
         try:
             folder = self._folder(place)
@@ -163,6 +171,44 @@ class Acting:
             return not os.path.samestat(os.fstat(again), os.fstat(folder))
         finally:
             os.close(again)
+
+
+def _in_order(decisions: Sequence[Decision]) -> list[Decision]:
+    """Each after what it must not go without: the session that takes it along, and what names it.
+
+    In a circle of names one has to be the first; a session always goes before what it takes along.
+    """
+    by_id = {said.id: said for said in decisions}
+    reached: set[str] = set()
+    ordered: dict[str, Decision] = {}
+    for first in decisions:
+        way = [] if first.id in reached else [(first, _before(first))]
+        reached.add(first.id)
+        while way:
+            said, rest = way[-1]
+            for id_ in rest:
+                if id_ not in by_id or id_ in reached:
+                    continue
+                if (session := _session(by_id[id_])) in reached and session not in ordered:
+                    continue
+                reached.add(id_)
+                way.append((by_id[id_], _before(by_id[id_])))
+                break
+            else:
+                ordered[said.id] = said
+                way.pop()
+    return list(ordered.values())
+
+
+def _before(said: Decision) -> Iterator[str]:
+    if session := _session(said):
+        yield session
+    yield from said.cited_by
+
+
+def _session(said: Decision) -> str:
+    """The session that takes an item along, if one does."""
+    return str(said.evidence.get("from", "")) if said.reason.startswith("cascade:") else ""
 
 
 def _path_of(root: int) -> str | None:

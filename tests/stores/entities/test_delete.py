@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from keepfor.items import Action, Decision, Item, Outcome
+from keepfor.policy.decide import decide
+from keepfor.policy.rules import Policy, Rule
 from keepfor.stores import flagging, removal
 from keepfor.stores.entities import EntityStore, entities_at
 from keepfor.stores.exchange import exchange
 from tests import killing
-from tests.entities import OLD, done, note, scanned, session, to
+from tests.entities import NOW, OLD, done, note, scanned, session, to
 from tests.stores.nobody import as_nobody, common_ground
 
 MOVED = "its folder was moved since the sweep began"
@@ -82,6 +86,59 @@ def test_a_note_stays_where_its_session_stays(tmp_path: Path, drift: bool) -> No
     assert outcomes["a"].result == "skipped"
     assert outcomes["a"].why == "the session that it was made from was not deleted"
     assert (tmp_path / "entities/a.md").exists()
+
+
+def citing(root: Path, **cites: str) -> list[Decision]:
+    """Notes that all go, each with what it names; none may go where what names it stays."""
+    for id_, names in cites.items():
+        links = ", ".join(names)
+        note(root, id_, f"---\ntype: guideline\nlinks: [{links}]\n---\n")
+    policy = Policy(
+        rules=(Rule(name="old", max_age=timedelta(days=90), action="delete", keep_if_cited=True),),
+        breaker=None,
+    )
+    decisions = decide(policy, list(scanned(root).values()), NOW)
+    assert {said.action for said in decisions} == {"delete"}
+    return decisions
+
+
+def test_what_names_a_note_goes_before_it(tmp_path: Path) -> None:
+    """In a circle one has to be the first; the rest goes after what names it."""
+    decisions = citing(tmp_path, a="b", b="c", c="", d="ac", e="f", f="e")
+    outcomes = list(entities_at(tmp_path).apply(decisions))
+    assert [said.id for said in outcomes] == ["d", "a", "b", "c", "f", "e"]
+    assert {said.result for said in outcomes} == {"applied"}
+
+
+def test_a_note_stays_where_what_names_it_stays(tmp_path: Path) -> None:
+    """One that was edited in the meantime still names what it names, and so on along the chain."""
+    decisions = citing(tmp_path, a="", b="a", c="b", d="")
+    note(tmp_path, "c", "---\nlinks: [b]\n---\nedited\n")
+    outcomes = {said.id: said for said in entities_at(tmp_path).apply(decisions)}
+    assert {id_: said.result for id_, said in outcomes.items()} == {
+        "a": "skipped",
+        "b": "skipped",
+        "c": "skipped",
+        "d": "applied",
+    }
+    assert outcomes["a"].why == "b names it, and was not deleted"
+    assert outcomes["b"].why == "c names it, and was not deleted"
+
+
+def test_a_session_goes_before_a_note_of_its_own_that_names_it(tmp_path: Path) -> None:
+    """A note that a session takes along never goes first, whatever it names."""
+    session(tmp_path, "s.json")
+    note(tmp_path, "a", LINK)
+    derived, taken = cascade(entities_at(tmp_path))
+    circle = [
+        replace(derived, cited_by=("trajectories/s.json",)),
+        replace(taken, cited_by=("a",)),
+    ]
+    outcomes = list(entities_at(tmp_path).apply(circle))
+    assert [(said.id, said.result) for said in outcomes] == [
+        ("trajectories/s.json", "applied"),
+        ("a", "applied"),
+    ]
 
 
 def test_a_store_that_is_gone_skips_everything(tmp_path: Path) -> None:
