@@ -7,18 +7,14 @@ It is read as a stream; lines that nobody can read are passed over and counted.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
-from collections.abc import Collection
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 import msgspec
 
-from keepfor.errors import StoreError
-from keepfor.items import Decision
 from keepfor.stores import files, replace
 from keepfor.stores.frontmatter import is_text
 from keepfor.stores.ids import escape
@@ -26,6 +22,9 @@ from keepfor.times import Known, parse_instant
 
 #: A line that is longer is no row of such a log.
 _LONGEST_LINE = 1 << 20
+
+#: So many bytes, up to where a log was read, tell whether it only grew since.
+_END = 256
 
 #: How often a log is read that is being pruned meanwhile.
 _LOOKS = 3
@@ -91,6 +90,8 @@ class AccessLog:
         touched: the ids that were recalled since `before`; None where all may have been.
         flags: the flags that stand, by id.
         unreadable: how many lines could not be read.
+        loose: whether recalls were taken from where they may not stay: an unfinished last line, or
+            what a prune has put aside. What is known of them is not to be kept.
     """
 
     touched: set[str] | None
@@ -142,9 +143,7 @@ class AccessLog:
 
     def _refresh(self, path: str) -> None:
         try:
-            status = os.stat(path)
-            mark = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-            if mark == self._mark:
+            if _mark(os.stat(path)) == self._mark:
                 return
             descriptor = files.open_for_reading(path)
         except FileNotFoundError:
@@ -154,8 +153,11 @@ class AccessLog:
         except OSError as error:
             raise files.explained(error, path) from error
         try:
+            # Another file may stand there than a moment ago.
+            mark = _mark(os.fstat(descriptor))
+            same = bool(self._mark) and mark[:2] == self._mark[:2] and mark[2] > self._mark[2]
             # One that was written anew, or is shorter, is read from its beginning.
-            if not self._mark or mark[:2] != self._mark[:2] or mark[2] <= self._mark[2]:
+            if not same or not self._goes_on(descriptor):
                 self._forget()
                 self._resume(descriptor, mark[2])
             self._read(descriptor)
@@ -203,10 +205,10 @@ class AccessLog:
             at += len(block)
             *lines, rest = (rest + block).split(b"\n")
             for line in lines:
-                self._take(line, torn=True)
+                self.loose |= self._take(line, torn=True)
             if len(rest) > _LONGEST_LINE:
                 rest = b""
-        self._take(rest, torn=True)
+        self.loose |= self._take(rest, torn=True)
         self._marks[old.path] = mark
 
     def is_at(self, status: os.stat_result) -> bool:
@@ -234,11 +236,18 @@ class AccessLog:
         self.touched = set() if self._before is not None and not self._before.upto else None
         self.flags = {}
         self.unreadable = 0
+        self.loose = False
         self._mark = ()
         self._replaced = None
         self._marks = {}
         self._upto = 0
+        self._end = b""
         self._hash = _digest()
+
+    def _goes_on(self, descriptor: int) -> bool:
+        """Whether a file still ends, up to where it was read, as it did then."""
+        end = self._end
+        return os.pread(descriptor, len(end), self._upto - len(end)) == end
 
     def _resume(self, descriptor: int, size: int) -> None:
         """Go on from what it said the last time, if it still begins with the very same bytes."""
@@ -254,6 +263,7 @@ class AccessLog:
             at += len(block)
         if hash_.digest() == before.digest:
             self._hash, self._upto, self.touched = hash_, at, set()
+            self._end = os.pread(descriptor, min(_END, at), at - min(_END, at))
             self._base, self.flags = before.newest, dict(before.flags)
             self.unreadable = before.unreadable
 
@@ -275,11 +285,13 @@ class AccessLog:
                 self._take(line)
             self._hash.update(whole)
             self._upto += len(whole)
+            self._end = (self._end + whole)[-_END:]
         if rest and not overlong:
             # Its writer may be about to end it; what is whole already counts.
-            self._take(rest, torn=True)
+            self.loose |= self._take(rest, torn=True)
 
-    def _take(self, line: bytes, torn: bool = False) -> None:
+    def _take(self, line: bytes, torn: bool = False) -> bool:
+        """Take in what a line says; tells whether it is a recall."""
         try:
             row = _decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -289,7 +301,7 @@ class AccessLog:
                 # Behind what a killed writer left, the next may have gone on in the same line.
                 at = line.rfind(b'{"event"')
                 if at <= 0 or (found := _leniently(line[at:])) is None:
-                    return
+                    return False
                 torn = True
             row = found
         if row.event == "recall":
@@ -302,6 +314,14 @@ class AccessLog:
                 self.flags[row.entity] = Flag(row.rule, row.ts)
             elif row.action == "delete":
                 self.flags.pop(row.entity, None)
+                self._ended(row.entity)
+        return row.event == "recall"
+
+    def _ended(self, id_: str) -> None:
+        """What comes under an id after a deletion is another thing, which nobody has recalled."""
+        self.newest.pop(id_, None)
+        if self.touched is not None:
+            self.touched.add(id_)
 
     def _recalled(self, ids: list[str], instant: datetime) -> None:
         newest = self._newest
@@ -318,9 +338,13 @@ class AccessLog:
                     self.touched.add(name)
 
 
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def _digest() -> hashlib.blake2b:
     # The mark is to be changed whenever something else than before is read from the same log.
-    return hashlib.blake2b(digest_size=16, person=b"2")
+    return hashlib.blake2b(digest_size=16, person=b"3")
 
 
 def _instant(text: str, zone: tzinfo) -> datetime | None:
@@ -357,44 +381,3 @@ def _leniently(line: bytes) -> _Row | None:
     ids = [id_ if is_text(id_) else escape(id_) for id_ in named if isinstance(id_, str)]
     ids = [id_ for id_ in ids if is_text(id_)]
     return _Row(**texts, entities=ids if ids or not named else None)
-
-
-def write(path: str, row: dict[str, Any]) -> None:
-    """Append a row to a log, which is made if it is not there yet.
-
-    Raises:
-        StoreError: when it cannot be written, or is a symlink, which may lead anywhere.
-    """
-    data = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY | os.O_NOFOLLOW
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        descriptor = files.open_for_writing(path, flags)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            what = "it is a symlink, and a log is written only inside its store."
-            raise StoreError(path=path, what=what, fix="Put a file in its place.") from error
-        raise files.explained(error, path) from error
-    try:
-        files.append(descriptor, data, path)
-    except OSError as error:
-        raise files.explained(error, path) from error
-    finally:
-        files.close(descriptor)
-
-
-def recall(ids: Collection[str], now: datetime) -> dict[str, Any]:
-    """The row that tells of a recall."""
-    return {"event": "recall", "entities": list(ids), "ts": now.isoformat()}
-
-
-def retention(said: Decision, now: datetime) -> dict[str, Any]:
-    """The row that tells what was done to one item."""
-    return {
-        "event": "retention",
-        "action": said.action,
-        "entity": said.id,
-        "reason": said.reason,
-        "rule": said.rule,
-        "ts": now.isoformat(),
-    }

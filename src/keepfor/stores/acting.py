@@ -12,7 +12,7 @@ from typing import Self
 
 from keepfor.errors import KeepforError
 from keepfor.items import Decision, Outcome
-from keepfor.stores import access, flagging, removal, tree
+from keepfor.stores import flagging, logrows, removal, tree
 from keepfor.stores.access import AccessLog
 from keepfor.stores.removal import CHANGED, MOVED, Removal
 from keepfor.stores.scope import Scope
@@ -139,7 +139,7 @@ class Acting:
         if self._log.path is None or not (self._record or lasting or ends):
             return done
         try:
-            access.write(self._log.path, access.retention(said, utc_now()))
+            logrows.write(self._log.path, logrows.retention(said, utc_now()), self._path)
         except KeepforError as error:
             if lasting:
                 return Removal(result="failed", why=str(error))

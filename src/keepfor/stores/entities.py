@@ -13,7 +13,7 @@ import msgspec
 
 from keepfor.errors import StoreError
 from keepfor.items import Decision, Item, Outcome
-from keepfor.stores import access, flagging, folders, removal
+from keepfor.stores import flagging, folders, logrows, removal
 from keepfor.stores.access import AccessLog
 from keepfor.stores.acting import Acting
 from keepfor.stores.base import Progress
@@ -176,9 +176,8 @@ class EntityStore(msgspec.Struct, frozen=True, kw_only=True):
             fix = "Set `access_log` to the name of a file in it."
             raise StoreError(path=self.path, what="it has no log of recalls.", fix=fix)
         if ids:
-            access.write(
-                os.path.join(self.path, self.access_log), access.recall(ids, now or utc_now())
-            )
+            path = os.path.join(self.path, self.access_log)
+            logrows.write(path, logrows.recall(ids, now or utc_now()), self.path)
 
     def remarks(self) -> list[str]:
         """What the last `scan` passed over, by name, and what it could not tell."""

@@ -68,10 +68,17 @@ def close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def open_for_writing(path: str, flags: int, mode: int = 0o666) -> int:
-    """A descriptor that a forked child does not keep; to be closed by `close`."""
+def open_for_writing(path: str, flags: int, mode: int = 0o666, *, folder: int | None = None) -> int:
+    """A descriptor that a forked child does not keep; to be closed by `close`.
+
+    Parameters:
+        path: the file's.
+        flags: what to tell `os.open`.
+        mode: the rights of a file that is made.
+        folder: the descriptor of the folder that a relative path starts from.
+    """
     with _forking:
-        descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
+        descriptor = os.open(path, flags | os.O_CLOEXEC, mode, dir_fd=folder)
         _inherited.add(descriptor)
     return descriptor
 

@@ -93,7 +93,7 @@ class Look:
         if self._cache.used:
             touched = self._log.touched
             known = touched is not None and len(touched) <= _FEW
-            self._cache.save(None if known else self._log.state())
+            self._cache.save(None if known or self._log.loose else self._log.state())
         return items
 
     def _failed(self, path: str, error: OSError | None) -> None:
@@ -154,7 +154,9 @@ class Look:
             ):
                 head = heads[row.head]
                 if touched is None or row.id in touched:
-                    row = changed[entry.name] = self._row(row.id, status, row.head)
+                    row = self._row(row.id, status, row.head)
+                    if not log.loose:
+                        changed[entry.name] = row
             else:
                 read = self._read(folder, entry.name)
                 if read is None:
@@ -165,6 +167,7 @@ class Look:
                 row = self._row(id_, status, cache.number(head) if lasting else -1)
                 # What has just changed may change once more without its times telling.
                 lasting = lasting and status.st_ctime_ns < time.time_ns() - RACY
+                lasting = lasting and not (log.loose and id_ in log.newest)
                 changed[entry.name] = row if lasting else None
             item = Item(
                 id=row.id,

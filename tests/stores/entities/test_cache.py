@@ -13,6 +13,7 @@ import pytest
 
 from keepfor.stores import headcache, looking, notes
 from keepfor.stores.entities import EntityStore, entities_at
+from keepfor.times import Known
 from tests.entities import NOW, YOUNG, note, recall, scanned, session
 
 LINKED = "---\ntype: fact\ntrajectory: s.json\nlinks: [a]\nowner: me\n---\n"
@@ -273,3 +274,26 @@ def test_a_few_changes_do_not_cost_a_new_cache(tmp_path: Path) -> None:
         note(root, f"guideline/n{number}", LINKED)
     scanned(cached(root))
     assert path.stat().st_mtime_ns > before
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["all of the log", "the end of the log"])
+@pytest.mark.parametrize("then", ["cut", "rotated", "ended"])
+def test_a_recall_in_an_unfinished_line_is_not_kept(root: Path, first: bool, then: str) -> None:
+    """It counts while it is there; its writer may end it, or it may be gone the next time."""
+    log, store = root / "audit.log", cached(root)
+    if first:
+        log.write_bytes(b"")
+    whole = log.read_bytes()
+    scanned(store)
+    recall(root, "guideline/a", NOW)
+    log.write_bytes(log.read_bytes().removesuffix(b"\n"))
+    assert scanned(store)["guideline/a"].accessed == Known(NOW, "audit.log")
+    match then:
+        case "cut":
+            log.write_bytes(whole)
+        case "rotated":
+            log.unlink()
+        case "ended":
+            recall(root, "guideline/a", NOW)
+    assert scanned(store) == scanned(plain(root))
+    assert scanned(store) == scanned(plain(root))

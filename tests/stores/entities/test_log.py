@@ -13,7 +13,7 @@ import pytest
 from keepfor.errors import StoreError
 from keepfor.policy.rules import Policy, Rule
 from keepfor.policy.verdicts import verdict
-from keepfor.stores import access, replace
+from keepfor.stores import files, logrows, replace
 from keepfor.stores.access import AccessLog
 from keepfor.stores.entities import entities_at
 from keepfor.stores.ledger import ledger_at
@@ -226,6 +226,82 @@ def test_the_log_is_read_on_from_where_it_ended(tmp_path: Path) -> None:
     assert log.newest == {}
 
 
+def test_a_log_that_was_written_anew_in_place_is_read_anew(tmp_path: Path) -> None:
+    """Even where it is longer than before, so that it may seem to have grown."""
+    one, two, three = (
+        row(event="recall", entities=[id_], ts="2026-07-01T00:00:00Z") for id_ in "abc"
+    )
+    log = read(tmp_path / "log", one)
+    (tmp_path / "log").write_bytes(two + three)
+    log.refresh()
+    assert set(log.newest) == {"b", "c"}
+
+
+def test_a_log_that_is_replaced_while_it_is_opened_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read on is the file that was opened, whatever stood there a moment ago."""
+    path = tmp_path / "log"
+    one, two, three = (
+        row(event="recall", entities=[id_], ts="2026-07-01T00:00:00Z") for id_ in "abc"
+    )
+    log = read(path, one)
+    with path.open("ab") as file:
+        file.write(two)
+    (tmp_path / "new").write_bytes(three)
+    opening = files.open_for_reading
+
+    def replaced(path: str, flags: int = 0) -> int:
+        if (tmp_path / "new").exists():
+            (tmp_path / "new").rename(path)
+        return opening(path, flags)
+
+    monkeypatch.setattr(files, "open_for_reading", replaced)
+    log.refresh()
+    assert set(log.newest) == {"c"}
+    with path.open("ab") as file:
+        file.write(one)
+    log.refresh()
+    assert set(log.newest) == {"a", "c"}
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["read on", "read whole"])
+def test_a_deletion_ends_the_recalls_before_it(tmp_path: Path, known: bool) -> None:
+    """What comes under an old id later is another note, which nobody has recalled."""
+    recalls = [
+        row(event="recall", entities=[id_], ts="2026-07-01T00:00:00Z") for id_ in ("a", "b", "c")
+    ]
+    ends = [
+        row(event="retention", action="delete", entity=id_, rule="r", ts="2026-07-02T00:00:00Z")
+        for id_ in ("a", "b")
+    ]
+    after = row(event="recall", entities=["b"], ts="2026-07-03T00:00:00Z")
+    before = read(tmp_path / "log", b"".join(recalls)).state() if known else None
+    (tmp_path / "log").write_bytes(b"".join((*recalls, *ends, after)))
+    log = AccessLog(str(tmp_path / "log"), UTC, before)
+    log.refresh()
+    assert log.newest == {
+        "b": datetime(2026, 7, 3, tzinfo=UTC),
+        "c": datetime(2026, 7, 1, tzinfo=UTC),
+    }
+    assert log.touched == ({"a", "b"} if known else None)
+
+
+@pytest.mark.parametrize("place", ["logs/audit.log", "logs/deep/audit.log"])
+def test_a_log_is_written_only_inside_its_store(tmp_path: Path, place: str) -> None:
+    """A folder that is a symlink may lead anywhere; one that is missing is made."""
+    note(tmp_path / "store", "a")
+    store = entities_at(tmp_path / "store", access_log=place)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "store/logs").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="a log is written only inside its store"):
+        store.record_access(["a"])
+    assert os.listdir(tmp_path / "elsewhere") == []
+    (tmp_path / "store/logs").unlink()
+    store.record_access(["a"], YOUNG)
+    assert scanned(store)["a"].accessed == Known(YOUNG, "audit.log")
+
+
 @pytest.mark.parametrize("change", ["none", "appended", "edited", "shorter", "gone"])
 def test_what_is_known_of_a_log_is_believed_only_if_it_begins_so(
     tmp_path: Path, change: str
@@ -299,5 +375,5 @@ def test_each_action_is_told_where_that_is_asked_for(tmp_path: Path) -> None:
 
 def test_an_odd_id_is_written_as_it_can_be(tmp_path: Path) -> None:
     """Half a character, which no UTF-8 holds, does not keep a row from being written."""
-    access.write(str(tmp_path / "log"), access.recall(["\ud800"], NOW))
+    logrows.write(str(tmp_path / "log"), logrows.recall(["\ud800"], NOW))
     assert (tmp_path / "log").read_bytes().endswith(b"\n")
