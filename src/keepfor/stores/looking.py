@@ -15,6 +15,7 @@ from keepfor.items import Item
 from keepfor.stores import removal
 from keepfor.stores.access import UNTOLD, AccessLog
 from keepfor.stores.base import Progress
+from keepfor.stores.frontmatter import FLAGGED_AT
 from keepfor.stores.headcache import RACY, HeadCache, Row
 from keepfor.stores.ids import escape
 from keepfor.stores.links import Links
@@ -124,7 +125,7 @@ class Look:
                     bytes=status.st_size,
                     fingerprint=f"{removal.fingerprint(status)}@{self._log.accessed(id_)}",
                     flagged_by=flag.rule if flag else None,
-                    flagged_at=self._flagged_at(flag.at) if flag else _NOT_FLAGGED,
+                    flagged_at=self._flagged_at(flag.at, status.st_mtime_ns) if flag else _NOT_FLAGGED,
                 )
             )
 
@@ -179,7 +180,7 @@ class Look:
                 derived_from=derived[head.session],
             )
             if head.rule or head.fields or head.links != () or head.held or head.doubts:
-                item = self._told(item, head)
+                item = self._told(item, head, row.mtime)
             if not simple:
                 item = replace(item, instant=self._dated(item, head))
             append(item)
@@ -203,7 +204,7 @@ class Look:
         instant = modified(mtime)
         return Row(id_, inode, size, mtime, ctime, instant, fingerprint, newest, head)
 
-    def _told(self, item: Item, head: Head) -> Item:
+    def _told(self, item: Item, head: Head, mtime: int) -> Item:
         """The item with what only some notes say."""
         if head.links:
             self._linked[item.id] = head
@@ -214,7 +215,7 @@ class Look:
         return replace(
             item,
             flagged_by=flag,
-            flagged_at=self._flagged_at(head.flagged_at) if flag else _NOT_FLAGGED,
+            flagged_at=self._flagged_at(head.flagged_at, mtime) if flag else _NOT_FLAGGED,
             fields=head.fields,
             cites=None if head.links is None else (),
             held=head.held or None,
@@ -232,8 +233,13 @@ class Look:
             return item.instant
         return dated
 
-    def _flagged_at(self, text: str) -> Instant:
-        return parse_instant(text, source="retention_flagged_at", zone=self._scope.zone)
+    def _flagged_at(self, text: str, mtime: int) -> Instant:
+        """Since when a flag stands; an edit since then is a word of its own, and it begins anew."""
+        flagged = parse_instant(text, source=FLAGGED_AT, zone=self._scope.zone)
+        changed = modified(mtime)
+        if isinstance(flagged, Known) and flagged.instant < changed:
+            return Known(changed, f"mtime, later than {FLAGGED_AT}")
+        return flagged
 
     def _accessed(self, id_: str) -> Instant:
         newest = self._log.newest.get(id_)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -322,6 +324,19 @@ def test_a_flag_that_stands_is_told(tmp_path: Path) -> None:
         "Known(2026-07-01T00:00:00+00:00, 'retention_flagged_at')"
     )
     assert repr(items["c"].flagged_at).startswith("Unknown")
+
+
+def test_a_flag_on_what_was_edited_since_begins_anew(tmp_path: Path) -> None:
+    """Who edits a note, or goes on with a session, after the flag has had a word in the matter."""
+    edited = datetime(2026, 7, 2, tzinfo=UTC)
+    flag = "retention_flagged_at: 2026-07-01T00:00:00Z\nretention_rule: stale\n"
+    note(tmp_path, "a", f"---\n{flag}---\n", edited)
+    session(tmp_path, "s.json", edited)
+    row = {"event": "retention", "action": "flag", "entity": "trajectories/s.json"}
+    row |= {"rule": "stale", "ts": "2026-07-01T00:00:00Z"}
+    (tmp_path / "audit.log").write_text(json.dumps(row) + "\n")
+    since = Known(edited, "mtime, later than retention_flagged_at")
+    assert [item.flagged_at for item in scanned(tmp_path).values()] == [since, since]
 
 
 def test_a_fingerprint_tells_of_a_recall(tmp_path: Path) -> None:
