@@ -125,7 +125,9 @@ class Look:
                     bytes=status.st_size,
                     fingerprint=f"{removal.fingerprint(status)}@{self._log.accessed(id_)}",
                     flagged_by=flag.rule if flag else None,
-                    flagged_at=self._flagged_at(flag.at, status.st_mtime_ns) if flag else _NOT_FLAGGED,
+                    flagged_at=self._flagged_at(flag.at, status.st_mtime_ns)
+                    if flag
+                    else _NOT_FLAGGED,
                 )
             )
 
