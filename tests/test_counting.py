@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from keepfor.counting import counted
@@ -130,6 +131,19 @@ def test_a_delete_that_waits_for_a_flag_is_overdue_since_both_were_so() -> None:
     found = survey([flagged], rules=(gone,))
     assert (found.expired, found.lag) == (1, 2 * HOUR)
     assert found.cutoff is None
+
+
+@pytest.mark.parametrize(("recalled", "late"), [(3, 3), (60, 52), (None, 0)])
+def test_what_a_recall_handed_to_a_later_rule_is_overdue_since_then(
+    recalled: int | None, late: int
+) -> None:
+    """Until it was recalled it was another rule's, which spared it for want of a recall."""
+    unused = Rule(name="unused", max_unused=timedelta(hours=90), action="delete")
+    stale = Rule(name="stale", max_age=timedelta(hours=48), action="flag")
+    one = item("a", 100)
+    if recalled is not None:
+        one = msgspec.structs.replace(one, accessed=Known(NOW - recalled * HOUR, "log"))
+    assert survey([one], rules=(unused, stale)).lag == late * HOUR
 
 
 def test_missing_accesses_are_counted_where_a_rule_goes_by_disuse() -> None:

@@ -140,12 +140,13 @@ def _overdue(
     policy: Policy, items: Sequence[Item], decisions: Sequence[Decision], now: datetime
 ) -> Iterator[timedelta]:
     """For each rule and ceiling that takes something, how long ago it could have begun to."""
-    rules = {rule.name: rule for rule in policy.rules}
+    places = {rule.name: place for place, rule in enumerate(policy.rules)}
     for item, said in zip(items, decisions, strict=True):
         if said.rule is not None and said.action != "keep" and said.reason in BY_RULE:
-            since = due_of(rules[said.rule], item)
+            place = places[said.rule]
+            since = due_of(policy.rules[place], item)
             assert since is not None  # Or the rule would not have taken it.
-            yield now - since
+            yield now - max(since, _turned(policy.rules[:place], item, now) or since)
     if not any(said.reason in BY_CEILING for said in decisions):
         return
     # What the rules left, the oldest first; what has no known age was there all the time.
@@ -165,6 +166,14 @@ def _overdue(
         if too_many or too_big:
             yield from (now - instant for instant in _known(item))
             return
+
+
+def _turned(earlier: Sequence[Rule], item: Item, now: datetime) -> datetime | None:
+    """The recall until which an earlier rule on disuse may have decided of an item."""
+    if not isinstance(item.accessed, Known) or item.accessed.instant > now:
+        return None
+    held = any(rule.max_unused is not None and speaks_of(rule, item) for rule in earlier)
+    return item.accessed.instant if held else None
 
 
 def _known(item: Item) -> Iterator[datetime]:
