@@ -96,7 +96,7 @@ def test_there_is_no_ledger_yet(path: Path, store: LedgerStore) -> None:
     """Where nothing was ever recorded, the answer says that, and where it looked."""
     found = trace(store, "a", now=NOW)
     assert (found.empty, found.matches) == ("no ledger", [])
-    assert found.explanation == f"there is no ledger yet at {path}"
+    assert found.explanation == f"There is no ledger yet at {path}"
     assert count(store, NOW).recalls == 0
 
 

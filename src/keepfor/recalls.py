@@ -116,7 +116,7 @@ def trace(store: LedgerStore, slug: str, n: int = 3, now: datetime | None = None
     needle = slug.encode() if _PLAIN.fullmatch(slug) else b""
     if not os.path.exists(store.path):
         return Trace(
-            slug=slug, empty="no ledger", explanation=f"there is no ledger yet at {store.path}"
+            slug=slug, empty="no ledger", explanation=f"There is no ledger yet at {store.path}"
         )
     with _rows(store, needle) as rows:
         for row in rows:

@@ -74,7 +74,8 @@ def threshold(facts: Evidence) -> str:
         return f"no access on record, {spent} old by its {source}, limit {limit}"
     if "unused_days" in facts:
         spent, source = days(facts["unused_days"]), facts["source"]
-        return f"last recalled {spent} ago by {source}, limit {limit}"
+        ago = "just now" if spent == "0ms" else f"{spent} ago"
+        return f"last recalled {ago} by {source}, limit {limit}"
     return str(facts["why"]) if "why" in facts else ""
 
 

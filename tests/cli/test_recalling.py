@@ -48,7 +48,7 @@ def test_the_empty_answers_are_told_apart(place: Place) -> None:
     """No ledger, never recalled and recalled without evidence are three answers, and all are 0."""
     ran = place.run("trace", "recall", "x")
     assert ran.code == 0
-    assert "there is no ledger yet at" in ran.out
+    assert "There is no ledger yet at" in ran.out
     place.ledger.write_text(BARE)
     assert "x was never recalled in the 0 days" in place.run("trace", "recall", "x").out
     assert "before evidence was captured" in place.run("trace", "recall", "bare").out

@@ -105,7 +105,7 @@ def of_another_kind(config: Config, name: str, *wanted: str) -> ConfigError:
     """That a store is of none of the kinds that something can be asked of."""
     stores = config.stores
     of_it = [other for other, store in stores.items() if store.kind in wanted]
-    fix = f"Name one that is: {', '.join(of_it)}." if of_it else "There is none here that is."
+    fix = f"Name one that is: {', '.join(of_it)}." if of_it else "No store here is of that kind."
     kinds = " or ".join(wanted)
     what = f"it is of kind {stores[name].kind}, and this asks for one of kind {kinds}."
     return ConfigError(where=name, what=what, fix=fix)
