@@ -15,7 +15,8 @@ from keepfor.items import Decision
 from keepfor.stores import files
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_LOG = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY | os.O_NONBLOCK | os.O_NOFOLLOW
+# Not O_NONBLOCK: it would fail in the moment for which a prune of the log holds a lease.
+_LOG = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOCTTY | os.O_NOFOLLOW
 
 
 def write(path: str, row: dict[str, Any], root: str | None = None) -> None:
