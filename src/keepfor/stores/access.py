@@ -84,6 +84,7 @@ class AccessLog:
         path: the file's, which need not be there; None for none.
         zone: the zone of a timestamp that names none.
         before: what it said the last time, which spares reading it again where it still begins so.
+        suffix: what the files of notes end with, and their ids do not.
 
     Attributes:
         name: what it is called.
@@ -102,11 +103,18 @@ class AccessLog:
     _replaced: list[replace.OldFile] | None
     _marks: dict[str, tuple[int, ...]]
 
-    def __init__(self, path: str | None, zone: tzinfo, before: LogState | None = None) -> None:
+    def __init__(
+        self,
+        path: str | None,
+        zone: tzinfo,
+        before: LogState | None = None,
+        suffix: str = ".md",
+    ) -> None:
         self.path = path
         self.name = os.path.basename(path) if path else "the log"
         self.zone = zone
         self._before = before
+        self._suffix = suffix
         self._forget()
 
     @property
@@ -329,8 +337,8 @@ class AccessLog:
             # Other programs write names as they are, and not as ids, or with what they end with.
             escaped = escape(id_)
             names = [id_] if escaped == id_ else [id_, escaped]
-            if id_.endswith(".md"):
-                names += [name[:-3] for name in names]
+            if self._suffix and id_.endswith(self._suffix):
+                names += [name.removesuffix(self._suffix) for name in names]
             for name in names:
                 if newest.get(name, instant) <= instant:
                     newest[name] = instant

@@ -143,7 +143,9 @@ class EntityStore(msgspec.Struct, frozen=True, kw_only=True):
                     why=removal.GONE,
                 )
             return
-        with Acting(self._scope, root, AccessLog(self._log, self.zone), self.record) as acting:
+        scope = self._scope
+        log = AccessLog(self._log, self.zone, suffix=scope.suffix)
+        with Acting(scope, root, log, self.record) as acting:
             yield from acting.carry_out(decisions)
 
     def leftovers(self) -> list[str]:

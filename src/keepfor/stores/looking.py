@@ -48,7 +48,7 @@ class Look:
         self._scope = scope
         self._reader = Reader(scope.fields, scope.date)
         self._cache = HeadCache(cache, f"{scope!r} {log!r}")
-        self._log = AccessLog(log, scope.zone, self._cache.log)
+        self._log = AccessLog(log, scope.zone, self._cache.log, scope.suffix)
         self._unseen = False
         self._sessions: dict[str, str] = {}
         self._derived = _Derived(self._sessions)

@@ -203,6 +203,17 @@ def test_times_are_read_as_everywhere(tmp_path: Path, text: str, instant: dateti
     assert log.newest == {"a": instant}
 
 
+def test_a_note_is_known_by_its_file_in_the_log(tmp_path: Path) -> None:
+    """Other programs write what the file of a note ends with, whatever that is."""
+    (tmp_path / "entities").mkdir()
+    (tmp_path / "entities/a.mdx").write_text("text")
+    recall(tmp_path, "a.mdx", YOUNG)
+    item = scanned(tmp_path, pattern="*.mdx")["a"]
+    assert item.accessed == Known(YOUNG, "audit.log")
+    store = entities_at(tmp_path, pattern="*.mdx")
+    assert done(store, to("delete", item))["a"].result == "applied"
+
+
 def test_the_log_is_read_on_from_where_it_ended(tmp_path: Path) -> None:
     """What is appended is found, a torn line once it is whole, a new or shorter file from anew."""
     path = tmp_path / "log"
