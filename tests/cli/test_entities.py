@@ -56,6 +56,14 @@ def test_the_sample_gets_its_known_right_answers(place: Place, root: Path) -> No
     assert evolve.files(root) == before
 
 
+def test_a_status_tells_what_would_go_and_what_would_be_flagged(place: Place, root: Path) -> None:
+    """Both are due; one cannot be told from the other by a single number."""
+    gone = UNUSED + OLD_SESSIONS + CASCADED
+    store = place.run("status", "--json").store
+    assert (store["due"], store["flags"]) == (gone, FLAGGED)
+    assert f"{gone} of 54 items, {FLAGGED} to be flagged" in place.run("status").out
+
+
 def test_the_sample_is_applied_as_planned(place: Place, root: Path) -> None:
     """What was to go is gone, what was to be flagged is, and nothing else has changed a byte or an
     mtime."""

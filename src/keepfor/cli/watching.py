@@ -128,6 +128,7 @@ def _document(seen: Overview) -> dict[str, Any]:
         **{name: getattr(stands.held, name) for name in stands.held.__struct_fields__},
         **{name: getattr(stands.space, name) for name in stands.space.__struct_fields__},
         "due": stands.due,
+        "flags": stands.flags,
         "breaker": {"limit": stands.limit, "share": stands.share, "tripped": stands.tripped},
         "last_sweep": seen.swept,
         "next_run": seen.coming,
@@ -198,11 +199,13 @@ def _age(stands: Standing) -> str:
 
 
 def _due(stands: Standing) -> str:
+    flags = f"{number(stands.flags)} to be flagged" if stands.flags else ""
     if not stands.due:
-        return "nothing"
+        return flags or "nothing"
     about = "about " if "due" in stands.estimated else ""
+    of = rows(stands.held.rows, stands.kind)
     held_back = ", held back by the breaker" if stands.tripped else ""
-    return f"{about}{number(stands.due)} of {rows(stands.held.rows, stands.kind)}{held_back}"
+    return f"{about}{number(stands.due)} of {of}{f', {flags}' if flags else ''}{held_back}"
 
 
 def _last(swept: Sweep | None) -> Fact:

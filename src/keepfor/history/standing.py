@@ -55,6 +55,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         held: what history it holds.
         space: what it takes up.
         due: how many rows or items a sweep would delete now.
+        flags: how many items it would flag.
         share: which fraction of the store that is.
         limit: the fraction that may go at once; None where the breaker is off.
         tripped: whether the breaker would hold that back.
@@ -74,6 +75,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     share: float
     limit: float | None
     tripped: bool
+    flags: int = 0
     orphans: dict[str, int] | None = {}
     estimated: tuple[str, ...] = ()
     notes: list[str] = []
@@ -116,7 +118,7 @@ def standing(
     """
     if isinstance(store, RowStore):
         seen = _look(store, terms(policy, now, store.bounds), progress)
-        deletes = seen.survey.applied
+        deletes, flags = seen.survey.applied, 0
     else:
         plan = build(store, policy, now, name=name, progress=progress)
         sizes = (said.bytes for said in plan.decisions)
@@ -128,6 +130,7 @@ def standing(
             notes=plan.survey.notes,
         )
         deletes = plan.deletes
+        flags = plan.survey.applied - deletes
     total, limit = seen.survey.scanned, policy.breaker
     return Standing(
         kind=store.kind,
@@ -137,6 +140,7 @@ def standing(
         held=window(seen.survey),
         space=seen.space,
         due=deletes,
+        flags=flags,
         share=deletes / total if total else 0.0,
         limit=limit,
         tripped=breaker_trips(total, deletes, limit),

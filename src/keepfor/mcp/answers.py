@@ -92,6 +92,7 @@ class Standing(Said):
         description="How much of that holds nothing any more; null where that cannot be."
     )
     due: int = Field(description="How many rows or items a sweep would delete now.")
+    flags: int = Field(description="How many items it would flag.")
     breaker: Breaker
     last_sweep: LastSweep | None
     next_run: NextRun | None = Field(description="Null where nothing is known to sweep it.")

@@ -113,6 +113,7 @@ def _standing(seen: Overview) -> answers.Standing:
         on_disk_bytes=space.on_disk,
         reclaimable_bytes=space.reclaimable,
         due=stands.due,
+        flags=stands.flags,
         breaker=answers.Breaker.model_validate(stands),
         last_sweep=answers.LastSweep.model_validate(seen.swept) if seen.swept else None,
         next_run=answers.NextRun.model_validate(seen.coming) if seen.coming else None,
