@@ -243,6 +243,33 @@ def test_a_sweep_at_work_stops_at_its_next_slice(
     assert rows(ledger) == 449
 
 
+def test_what_is_started_while_it_is_being_stopped_runs_afterwards(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a program reloads: the start is not lost, and begins once the stop is through."""
+    ledger = yard.sample()
+
+    async def main() -> None:
+        sweeper = yard.sweeper()
+        with gated(monkeypatch) as gate:
+            await sweeper.start()
+            await gate.reached()
+            stops = [asyncio.create_task(sweeper.stop()) for _ in range(2)]
+            await settled()
+            starts = [asyncio.create_task(sweeper.start()) for _ in range(2)]
+            await settled()
+            assert not any(start.done() for start in starts)
+            gate.open()
+            await asyncio.gather(*stops, *starts)
+        assert sweeper.is_running
+        await yard.timer.asleep()
+        assert len(asyncio.all_tasks()) == 2
+        assert rows(ledger) == 449
+        await sweeper.stop()
+
+    asyncio.run(main())
+
+
 def test_a_sweep_of_runs_stops_at_its_next_slice(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

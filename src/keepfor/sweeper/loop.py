@@ -107,19 +107,25 @@ class Sweeper:
         return {name: now + timedelta(seconds=at - steady) for name, at in due.items()}
 
     async def start(self) -> None:
-        """Begin to sweep; nothing if it has begun."""
+        """Begin to sweep; nothing if it has begun. One that is being stopped begins after that."""
+        if self.is_running and any(task.cancelling() for task in self._tasks):
+            await asyncio.wait(self._tasks)
         if not self.is_running:
             self._due = dict.fromkeys(self._keepers, self._steady())
             self._tasks = [asyncio.create_task(self._keep(each)) for each in self._keepers.values()]
 
     async def stop(self) -> None:
         """End it; a sweep at work stops at its next slice. It may be started again."""
-        for task in self._tasks:
+        tasks = self._tasks
+        for task in tasks:
             # A second cancellation would not wait for the sweep to end.
             if not task.cancelling():
                 task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks)
+        if self._tasks is not tasks:
+            # Somebody stopped it as well, and perhaps it was started again.
+            return
         self._tasks = []
         self._due.clear()
         while self._workers:
