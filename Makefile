@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench mutate clean
+.PHONY: help setup demo test check bench mutate screenshots clean
 
 help:  ## Show this list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## Create .venv with all that the other targets need.
 
@@ -39,6 +39,9 @@ bench: $(STAMP)  ## Print how much faster keepfor is than the straightforward wa
 
 mutate: $(STAMP)  ## Break policy/ in many small ways and see that a test notices each.
 	$(BIN)/python tests/mutation/run.py
+
+screenshots: $(STAMP)  ## Take the pictures of the dashboard in docs/images anew; needs chromium.
+	$(BIN)/python -m tests.docs.screenshots
 
 clean:  ## Remove .venv and what tools left behind.
 	rm -rf $(VENV) .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
