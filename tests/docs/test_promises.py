@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, ROOT, sections
+from tests.docs.pages import DOCS, ROOT, rows, sections, tokens
 
 PAGE = DOCS / "explanation" / "promises.md"
 PROMISES = {
@@ -36,6 +36,43 @@ def defined(path: Path) -> set[str]:
     return {name for name in found if "test_" in name}
 
 
+#: What says in a test's file which kind of store it is about; the rest are about ledgers, or about none alone.
+KINDS = {
+    "runs": ("runs", "removal"),
+    "table": ("/sql/", "table"),
+    "entities": ("entities", "frontmatter"),
+}
+ALL = ("ledger", "runs", "table", "entities")
+#: Which kinds pass the suites, by the name of each.
+SUITES = {
+    "StoreSuite": set(ALL),
+    "RowStoreSuite": {"ledger", "table"},
+    "ItemStoreSuite": {"runs", "entities"},
+}
+
+
+def about(path: str, name: str) -> set[str]:
+    """The kinds of store that a test is about."""
+    if path.endswith("testing/suite.py"):
+        return SUITES[name.partition("::")[0]]
+    found = {kind for kind, marks in KINDS.items() if any(mark in path for mark in marks)}
+    return found or {"ledger"}
+
+
+@pytest.mark.parametrize("row", rows(tokens(PAGE)), ids=lambda row: row[0])
+def test_a_promise_is_held_for_each_kind_that_it_concerns(row: list[str]) -> None:
+    """The table at the top says of which kinds a promise holds; a test of that kind is named."""
+    title, *said = row
+    named = set().union(*(about(path, name) for path, name in PROMISES[title]))
+    concerned = [kind for kind, yes in zip(ALL, said, strict=True) if yes == "yes"]
+    assert [kind for kind in concerned if kind not in named] == []
+
+
+def test_the_table_has_every_promise() -> None:
+    """Each promise has its line at the top, and each line its promise."""
+    assert [row[0] for row in rows(tokens(PAGE))] == list(PROMISES)
+
+
 def test_no_promise_is_missing() -> None:
-    """The twelve promises are there, in order."""
-    assert [int(title.split(".")[0]) for title in PROMISES] == list(range(1, 13))
+    """The fifteen promises are there, in order."""
+    assert [int(title.split(".")[0]) for title in PROMISES] == list(range(1, 16))
