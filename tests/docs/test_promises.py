@@ -36,7 +36,8 @@ def defined(path: Path) -> set[str]:
     return {name for name in found if "test_" in name}
 
 
-#: What says in a test's file which kind of store it is about; the rest are about ledgers, or about none alone.
+#: What says in a test's file which kind of store it is about; the rest are about ledgers, or about
+#: no kind alone.
 KINDS = {
     "runs": ("runs", "removal"),
     "table": ("/sql/", "table"),
