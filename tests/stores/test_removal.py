@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from keepfor.stores import removal
+from keepfor.stores import leases, removal
 from keepfor.stores.exchange import rename_new
 from tests.killing import killed_after
 
@@ -38,6 +40,12 @@ def written(folder: Path, name: str = "a.jsonl", text: str = "{}\n") -> str:
     path = folder / name
     path.write_text(text)
     return removal.fingerprint(path.lstat())
+
+
+@pytest.fixture
+def unheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lease is to be had, as on another system, so that nothing keeps a writer away."""
+    monkeypatch.setattr(removal, "hold", lambda _: None)
 
 
 def names(folder: Path) -> list[str]:
@@ -185,6 +193,7 @@ def append_late_and_take(name: Path) -> Callable[[Callable[[], IO[bytes]]], None
     return act
 
 
+@pytest.mark.usefixtures("unheld")
 @pytest.mark.parametrize("name", ["a.jsonl", "x" * 250])
 def test_what_changes_at_the_last_moment_is_put_back(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch, name: str
@@ -197,6 +206,7 @@ def test_what_changes_at_the_last_moment_is_put_back(
     assert (folder / name).read_text() == "{}\nlate\n"
 
 
+@pytest.mark.usefixtures("unheld")
 def test_a_change_that_leaves_the_mtime_is_noticed(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +232,7 @@ def same_size(path: Path) -> None:
     os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
 
 
+@pytest.mark.usefixtures("unheld")
 def test_an_edit_that_puts_the_mtime_back_at_the_last_moment_is_put_back(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,56 +251,96 @@ def test_an_edit_that_puts_the_mtime_back_at_the_last_moment_is_put_back(
     assert (folder / "a.jsonl").read_text() == "[]\n"
 
 
+@pytest.mark.usefixtures("unheld")
 def test_an_edit_that_puts_the_mtime_back_before_the_last_look_is_not_touched(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ctime is looked at once more before the rename, however long the file is."""
     seen = written(folder)
+    read = os.pread
 
-    def late(_: int) -> bool:
+    def late(descriptor: int, size: int, at: int) -> bytes:
+        data = read(descriptor, size, at)
         same_size(folder / "a.jsonl")
-        return False
+        return data
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("it was renamed")
 
-    monkeypatch.setattr(removal, "held_open", late)
+    monkeypatch.setattr(os, "pread", late)
     monkeypatch.setattr(os, "rename", never)
     assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
     assert (folder / "a.jsonl").read_text() == "[]\n"
 
 
-def test_what_a_writer_wrote_who_is_done_already_is_put_back(
-    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("flags", [os.O_WRONLY, os.O_RDWR | os.O_APPEND, os.O_WRONLY | os.O_TRUNC])
+def test_who_comes_to_write_while_it_is_held_gets_it(
+    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch, flags: int
 ) -> None:
-    """A row that lands after the comparison, from a writer who closes at once, is not lost."""
-    seen = written(folder, text="x" * 70_000)
-    path, calls = folder / "a.jsonl", []
-
-    def late(_: int) -> bool:
-        calls.append(1)
-        if len(calls) == 2:
-            (aside,) = folder.iterdir()
-            with aside.open("a") as file:
-                file.write("late\n")
-        return False
-
-    monkeypatch.setattr(removal, "held_open", late)
-    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
-    assert path.read_text().endswith("late\n")
-
-
-def test_what_is_opened_at_the_last_moment_is_put_back(
-    folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A writer that came by just before the name was gone finds its row in the file."""
+    """A writer who came by just before the name was gone waits, and finds the file in its place."""
     seen = written(folder)
-    files = []
-    Between(monkeypatch, lambda opened: files.append(opened()))
+    rename = os.rename
+
+    def late(source: str, target: str, **where: int) -> None:
+        if source == "a.jsonl":
+            # One that would wait is told so, and counts as waiting.
+            with pytest.raises(BlockingIOError):
+                os.open(folder / "a.jsonl", flags | os.O_NONBLOCK)
+        rename(source, target, **where)
+
+    monkeypatch.setattr(os, "rename", late)
     assert removal.remove(opened, "a.jsonl", seen).why == IN_USE
-    files[0].write(b"late\n")
-    files[0].close()
+    assert names(folder) == ["a.jsonl"]
+    with (folder / "a.jsonl").open("a") as file:
+        file.write("late\n")
     assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
+
+
+def test_nobody_waits_for_what_a_removal_has_left(folder: Path, opened: int) -> None:
+    """However it ends, and whoever was forked off meanwhile, the file can be opened at once."""
+    seen = written(folder)
+    (folder / "a.jsonl").chmod(0o600)
+    assert removal.remove(opened, "a.jsonl", seen).why == CHANGED
+    os.close(os.open(folder / "a.jsonl", os.O_WRONLY | os.O_NONBLOCK))
+
+
+def test_a_lease_that_the_system_took_away_is_no_failure(folder: Path, opened: int) -> None:
+    """Who was suspended for long has lost it, and leaves the file to whoever came meanwhile."""
+    written(folder)
+    descriptor = os.open("a.jsonl", os.O_RDONLY, dir_fd=opened)
+    try:
+        assert leases.hold(descriptor)
+        assert not leases.is_wanted(descriptor)
+        leases.release(descriptor)
+        assert leases.is_wanted(descriptor)
+        leases.release(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _append_rows(path: str, count: int) -> None:
+    """As a program does that has never heard of keepfor: open, append, close."""
+    for number in range(count):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{number}\n")
+
+
+def test_no_row_of_a_plain_writer_goes_that_no_plan_saw(folder: Path, opened: int) -> None:
+    """A file is removed over and over while another process appends to it by its name."""
+    path, seen = folder / "a.jsonl", []
+    writer = multiprocessing.get_context("fork").Process(target=_append_rows, args=(path, 5_000))
+    writer.start()
+    while writer.is_alive():
+        with suppress(FileNotFoundError):
+            plan, text = removal.fingerprint(path.stat()), path.read_text()
+            if removal.fingerprint(path.stat()) != plan:
+                continue
+            if removal.remove(opened, "a.jsonl", plan).result == "applied":
+                seen += text.splitlines()
+    writer.join()
+    left = path.read_text().splitlines() if path.exists() else []
+    assert seen + left == [str(number) for number in range(5_000)]
+    assert names(folder) in ([], ["a.jsonl"])
 
 
 def test_a_symlink_swapped_in_at_the_last_moment_is_put_back(
@@ -332,6 +383,7 @@ def test_a_folder_swapped_in_at_the_last_moment_is_put_back(
     assert (folder / "a.jsonl").is_dir()
 
 
+@pytest.mark.usefixtures("unheld")
 def test_both_stay_where_the_name_was_taken_meanwhile(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,6 +405,7 @@ def test_both_stay_where_the_name_was_taken_meanwhile(
     assert (folder / "a.jsonl").read_text() == "{}\nlate\n"
 
 
+@pytest.mark.usefixtures("unheld")
 def test_without_hard_links_it_is_put_back_too(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +426,7 @@ def test_without_hard_links_it_is_put_back_too(
     assert (folder / "a.jsonl").read_text() == "new\n"
 
 
+@pytest.mark.usefixtures("unheld")
 @pytest.mark.parametrize("able", [True, False])
 def test_a_new_file_is_never_put_back_over(
     folder: Path, opened: int, monkeypatch: pytest.MonkeyPatch, able: bool

@@ -1,7 +1,8 @@
 """Removes one file, only if it is still the one that the plan saw, and nobody is writing to it.
 
-The file is renamed aside first, so that nobody can come by its name any more, then compared once
-more, and only then unlinked, or put back. All of it goes by the descriptor of the file's own
+A lease keeps writers away meanwhile; where none is to be had, the bytes are compared. The file is
+renamed aside first, so that nobody can come by its name any more, then compared once more, and only
+then unlinked, or put back. All of it goes by the descriptor of the file's own
 folder, so that a symlink swapped in leads nowhere. What a file is called while it is aside:
 
     .NAME.keepfor-aside.TOKEN       TOKEN tells whether it is as the plan saw it
@@ -22,7 +23,7 @@ from typing import Literal
 import msgspec
 
 from keepfor.stores.exchange import rename_new
-from keepfor.stores.leases import held_open
+from keepfor.stores.leases import hold, is_wanted, release
 
 GONE = "it is gone already"
 CHANGED = "it changed since the plan"
@@ -75,18 +76,23 @@ def remove(
         return Removal(result="skipped", why=GONE)
     except OSError as error:
         return not_opened(folder, name, seen, error)
+    held = None
     try:
+        held = hold(descriptor)
         status = os.fstat(descriptor)
         if fingerprint(status) != seen:
             return Removal(result="skipped", why=CHANGED)
-        if held_open(descriptor):
+        if held is False:
             return Removal(result="skipped", why=IN_USE)
-        return _take(folder, name, descriptor, status, moved)
+        return _take(folder, name, descriptor, status, bool(held), moved)
     except FileNotFoundError:
         return Removal(result="skipped", why=GONE)
     except OSError as error:
         return Removal(result="failed", why=error.strerror or str(error))
     finally:
+        if held:
+            # To close it is not enough: a child that was forked meanwhile has it open as well.
+            release(descriptor)
         os.close(descriptor)
 
 
@@ -116,9 +122,14 @@ def leftovers(folder: int, names: Iterable[str] | None = None) -> list[str]:
 
 
 def _take(
-    folder: int, name: str, descriptor: int, status: os.stat_result, moved: Callable[[], bool]
+    folder: int,
+    name: str,
+    descriptor: int,
+    status: os.stat_result,
+    held: bool,
+    moved: Callable[[], bool],
 ) -> Removal:
-    head = os.pread(descriptor, _HEAD, 0)
+    head = b"" if held else os.pread(descriptor, _HEAD, 0)
     with _aside(folder, name, token_of(status)) as (place, aside):
         if fingerprint(os.fstat(descriptor)) != fingerprint(status):
             return Removal(result="skipped", why=CHANGED)
@@ -126,7 +137,14 @@ def _take(
         try:
             # Now nobody can come by its name: what holds from here on, holds to the end.
             there = os.stat(aside, dir_fd=place, follow_symlinks=False)
-            why = MOVED if moved() else _still(there, status, descriptor, head)
+            if content_of(there) != content_of(status):
+                why = CHANGED
+            elif moved():
+                why = MOVED
+            elif held:
+                why = IN_USE if is_wanted(descriptor) else ""
+            else:
+                why = _rewritten(status, descriptor, head)
             if not why:
                 os.unlink(aside, dir_fd=place)
                 return Removal(result="applied", why=_other_names(there))
@@ -181,12 +199,8 @@ def _left(folder: int, mark: re.Match[str]) -> Iterator[tuple[int, list[tuple[st
         os.close(place)
 
 
-def _still(there: os.stat_result, status: os.stat_result, descriptor: int, head: bytes) -> str:
-    """Why a file that is aside may not go after all."""
-    if content_of(there) != content_of(status):
-        return CHANGED
-    if held_open(descriptor):
-        return IN_USE
+def _rewritten(status: os.stat_result, descriptor: int, head: bytes) -> str:
+    """Why a file that is aside may not go after all, where no lease kept writers away."""
     # Who closed it a moment ago may have written to it, or put the size and the mtime back.
     if content_of(os.fstat(descriptor)) != content_of(status):
         return CHANGED
