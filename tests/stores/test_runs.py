@@ -516,6 +516,29 @@ def test_a_folder_that_vanished_is_no_error(folder: Path) -> None:
     assert (done.result, done.why) == ("skipped", "it is gone already")
 
 
+@pytest.mark.parametrize("instead", ["nothing", "another folder", "a symlink to it"])
+def test_a_folder_that_is_moved_away_during_a_sweep_is_left_alone(
+    folder: Path, tmp_path: Path, instead: str
+) -> None:
+    """What went on to a backup is no store any more, however it is reached."""
+    names = hourly(folder, 3)
+    store = runs_at(folder)
+    doomed = [
+        Decision(id=item.id, action="delete", fingerprint=item.fingerprint) for item in store.scan()
+    ]
+    outcomes = store.apply(doomed)
+    assert next(outcomes).result == "applied"
+    folder.rename(tmp_path / "backup")
+    if instead == "another folder":
+        folder.mkdir()
+    elif instead == "a symlink to it":
+        folder.symlink_to(tmp_path / "backup")
+    assert [(said.result, said.why) for said in outcomes] == [
+        ("skipped", "its folder was moved since the sweep began")
+    ] * 2
+    assert left(tmp_path / "backup") == names[1:]
+
+
 def test_another_name_of_a_run_is_reported(folder: Path, tmp_path: Path) -> None:
     """Where a hard link elsewhere still holds a removed run, the report says so."""
     names = hourly(folder, 2)

@@ -149,10 +149,10 @@ def test_a_sweep_of_which_something_fails_is_a_warning(
     yard.configure(rem="kind: runs, path: rem-runs, max_count: 2")
     remove = removal.remove
 
-    def stubborn(folder: int, name: str, seen: str) -> removal.Removal:
+    def stubborn(folder: int, name: str, seen: str, **more: Any) -> removal.Removal:
         if name.startswith(names[0]):
             return removal.Removal(result="failed", why="Operation not permitted")
-        return remove(folder, name, seen)
+        return remove(folder, name, seen, **more)
 
     monkeypatch.setattr(removal, "remove", stubborn)
     sweeper = yard.sweeper()

@@ -6,13 +6,12 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from keepfor.errors import KeepforError
 from keepfor.items import Decision, Outcome
-from keepfor.stores import flagging, logrows, removal, tree
+from keepfor.stores import flagging, folders, logrows, removal, tree
 from keepfor.stores.access import AccessLog
 from keepfor.stores.removal import CHANGED, MOVED, Removal
 from keepfor.stores.scope import Scope
@@ -29,15 +28,16 @@ class Acting:
 
     Parameters:
         scope: what belongs to it.
-        root: the descriptor of its root, which is closed in the end.
+        path: its root.
+        root: the descriptor of that, which is closed in the end.
         log: its log, or what stands in for it.
         record: whether each action is told in the log.
     """
 
-    def __init__(self, scope: Scope, root: int, log: AccessLog, record: bool) -> None:
+    def __init__(self, scope: Scope, path: str, root: int, log: AccessLog, record: bool) -> None:
         self._scope = scope
         self._root = root
-        self._path = _path_of(root)
+        self._path = path
         self._log = log
         self._record = record
         self._gone: set[str] = set()
@@ -159,18 +159,7 @@ class Acting:
 
     def _moved(self, place: str, folder: int) -> bool:
         """Whether a folder, or the root, stands elsewhere than where it was opened."""
-        try:
-            if self._path is not None:
-                there = os.stat(self._path, follow_symlinks=False)
-                if not os.path.samestat(there, os.fstat(self._root)):
-                    return True
-            again = tree.open_folder(self._root, place)
-        except OSError:
-            return True
-        try:
-            return not os.path.samestat(os.fstat(again), os.fstat(folder))
-        finally:
-            os.close(again)
+        return folders.is_moved(self._path, self._root) or tree.is_moved(self._root, place, folder)
 
 
 def _in_order(decisions: Sequence[Decision]) -> list[Decision]:
@@ -209,12 +198,3 @@ def _before(said: Decision) -> Iterator[str]:
 def _session(said: Decision) -> str:
     """The session that takes an item along, if one does."""
     return str(said.evidence.get("from", "")) if said.reason.startswith("cascade:") else ""
-
-
-def _path_of(root: int) -> str | None:
-    """Where an open folder stands; None where the system does not tell."""
-    with suppress(OSError):
-        path = os.readlink(f"/proc/self/fd/{root}")
-        if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(root)):
-            return path
-    return None

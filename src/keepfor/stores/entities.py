@@ -145,7 +145,7 @@ class EntityStore(msgspec.Struct, frozen=True, kw_only=True):
             return
         scope = self._scope
         log = AccessLog(self._log, self.zone, suffix=scope.suffix)
-        with Acting(scope, root, log, self.record) as acting:
+        with Acting(scope, self.path, root, log, self.record) as acting:
             yield from acting.carry_out(decisions)
 
     def leftovers(self) -> list[str]:

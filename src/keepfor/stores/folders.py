@@ -30,6 +30,18 @@ def locked(path: str, wait: float = 0.0) -> AbstractContextManager[int]:
     return files.locked(path, wait, open_folder)
 
 
+def is_moved(path: str, folder: int) -> bool:
+    """Whether a folder that is open no longer stands at its path.
+
+    A descriptor leads to a folder wherever it goes, into a backup as well.
+    """
+    try:
+        there = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return True
+    return not os.path.samestat(there, os.fstat(folder))
+
+
 def explained(error: OSError, path: str) -> StoreError:
     """A system error about a folder as one that says what to do."""
     if error.errno == errno.ENOTDIR:

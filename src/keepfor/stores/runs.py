@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, timedelta, tzinfo
+from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -112,12 +113,14 @@ class RunStore(msgspec.Struct, frozen=True, kw_only=True):
         except FileNotFoundError:
             yield from (_outcome(said, "skipped", removal.GONE) for said in decisions)
             return
+        moved = partial(folders.is_moved, self.path, folder)
         try:
             for said in decisions:
-                if said.action == "delete":
-                    done = removal.remove(
-                        folder, unescape(said.id) + runfiles.SUFFIX, said.fingerprint
-                    )
+                if moved():
+                    yield _outcome(said, "skipped", removal.MOVED)
+                elif said.action == "delete":
+                    name = unescape(said.id) + runfiles.SUFFIX
+                    done = removal.remove(folder, name, said.fingerprint, moved=moved)
                     yield _outcome(said, done.result, done.why)
                 else:
                     yield _outcome(said, "failed", f"a run cannot be {said.action}ged")
