@@ -263,7 +263,7 @@ class Survey(Tally, kw_only=True):
     adrift: dict[str, int] = {}
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of one decision in a sweep.
 
     Parameters:

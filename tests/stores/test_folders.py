@@ -78,3 +78,30 @@ def test_what_stands_in_its_place_is_told(tmp_path: Path) -> None:
         folders.open_folder(str(tmp_path / "circle"))
     error = folders.explained(OSError(errno.EIO, "Input/output error"), "/srv/runs")
     assert str(error) == "/srv/runs: Input/output error. Nothing was done."
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["by the system", "by its path"])
+@pytest.mark.parametrize("change", ["none", "gone", "another", "symlink", "above", "symlink above"])
+def test_a_folder_that_stands_elsewhere_is_told_from_one_that_does_not(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool, change: str
+) -> None:
+    """Whatever took its place, or that of a folder on the way; where the system tells nothing too."""
+    inner = folder / "inner"
+    inner.mkdir()
+    descriptor = os.open(inner, os.O_RDONLY)
+    way = [(str(path), path.stat()) for path in (folder, inner)]
+    above = "above" in change
+    if change != "none":
+        (folder if above else inner).rename(tmp_path / "moved")
+    if change == "another":
+        inner.mkdir()
+    elif "symlink" in change:
+        (folder if above else inner).symlink_to(tmp_path / "moved")
+    if not told:
+
+        def refuses(_: str) -> str:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+        monkeypatch.setattr(os, "readlink", refuses)
+    assert folders.is_moved(descriptor, way) == (change != "none")
+    os.close(descriptor)

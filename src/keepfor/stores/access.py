@@ -139,6 +139,9 @@ class AccessLog:
             return
         for _ in range(_LOOKS):
             self._refresh(self.path)
+            # Nothing is aside, and where a prune puts something there, the log is another one.
+            if self._replaced == []:
+                return
             seen = self._mark
             try:
                 whole = self._read_replaced(self.path)

@@ -6,8 +6,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
+
+import msgspec
 
 from keepfor.errors import KeepforError
 from keepfor.items import Decision, Outcome
@@ -42,7 +45,7 @@ class Acting:
         self._record = record
         self._gone: set[str] = set()
         self._ahead: set[str] = set()
-        self._open: tuple[str, int] | None = None
+        self._open: _Opened | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +57,7 @@ class Acting:
         at: TracebackType | None,
     ) -> None:
         if self._open is not None:
-            os.close(self._open[1])
+            os.close(self._open.descriptor)
         os.close(self._root)
 
     def carry_out(self, decisions: Iterable[Decision]) -> Iterator[Outcome]:
@@ -87,7 +90,7 @@ class Acting:
             return Removal(result="skipped", why=_CITED.format(min(stayed)))
         place, name = self._scope.place(said.id)
         try:
-            folder = self._folder(place)
+            opened = self._folder(place)
         except FileNotFoundError:
             return Removal(result="skipped", why=removal.GONE)
         except OSError as error:
@@ -95,10 +98,7 @@ class Acting:
                 return Removal(result="skipped", why=CHANGED)
             raise
 
-        def moved() -> bool:
-            return self._moved(place, folder)
-
-        # A descriptor leads to a folder wherever it goes, into a backup as well.
+        folder, moved = opened.descriptor, partial(folders.is_moved, opened.descriptor, opened.way)
         if moved():
             return Removal(result="skipped", why=MOVED)
         if said.action == "delete":
@@ -147,19 +147,34 @@ class Acting:
             return Removal(result="applied", why=f"{why}its log does not tell of it: {error}")
         return done
 
-    def _folder(self, place: str) -> int:
-        """The descriptor of a folder, kept until another one is asked for."""
+    def _folder(self, place: str) -> _Opened:
+        """A folder, which stays open until another one is asked for."""
         if self._open is not None:
-            if self._open[0] == place:
-                return self._open[1]
-            os.close(self._open[1])
+            if self._open.place == place:
+                return self._open
+            os.close(self._open.descriptor)
             self._open = None
-        self._open = (place, tree.open_folder(self._root, place))
-        return self._open[1]
+        descriptor = tree.open_folder(self._root, place)
+        names = place.split("/") if place else []
+        paths = [os.path.join(self._path, *names[:depth]) for depth in range(len(names) + 1)]
+        try:
+            way = [(path, os.stat(path, follow_symlinks=False)) for path in paths]
+        except OSError:
+            os.close(descriptor)
+            raise
+        # By its path it may be another one by now.
+        way[0] = self._path, os.fstat(self._root)
+        way[-1] = paths[-1], os.fstat(descriptor)
+        self._open = _Opened(place, descriptor, way)
+        return self._open
 
-    def _moved(self, place: str, folder: int) -> bool:
-        """Whether a folder, or the root, stands elsewhere than where it was opened."""
-        return folders.is_moved(self._path, self._root) or tree.is_moved(self._root, place, folder)
+
+class _Opened(msgspec.Struct, frozen=True):
+    """A folder of the store that is open, and the way to it."""
+
+    place: str
+    descriptor: int
+    way: folders.Way
 
 
 def _in_order(decisions: Sequence[Decision]) -> list[Decision]:

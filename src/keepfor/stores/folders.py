@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from keepfor.errors import StoreError
 from keepfor.stores import files
+
+#: Paths, with what stood there when the last of them was opened.
+Way = list[tuple[str, os.stat_result]]
 
 
 def open_folder(path: str) -> int:
@@ -30,16 +33,25 @@ def locked(path: str, wait: float = 0.0) -> AbstractContextManager[int]:
     return files.locked(path, wait, open_folder)
 
 
-def is_moved(path: str, folder: int) -> bool:
-    """Whether a folder that is open no longer stands at its path.
+def is_moved(folder: int, way: Way) -> bool:
+    """Whether a folder that is open, or one on the way to it, no longer stands at its path.
 
     A descriptor leads to a folder wherever it goes, into a backup as well.
+
+    Parameters:
+        folder: the folder's descriptor.
+        way: the folders that lead to it, and at last itself.
     """
+    with suppress(OSError):
+        # Where the system tells at once; it may see another path, as through a bind mount.
+        if os.readlink(f"/proc/self/fd/{folder}") == way[-1][0]:
+            return False
     try:
-        there = os.stat(path, follow_symlinks=False)
+        return not all(
+            os.path.samestat(os.stat(path, follow_symlinks=False), seen) for path, seen in way
+        )
     except OSError:
         return True
-    return not os.path.samestat(there, os.fstat(folder))
 
 
 def explained(error: OSError, path: str) -> StoreError:

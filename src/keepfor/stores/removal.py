@@ -38,7 +38,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-class Removal(msgspec.Struct, frozen=True, kw_only=True):
+class Removal(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of one file.
 
     Parameters:

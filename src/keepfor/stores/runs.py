@@ -113,7 +113,7 @@ class RunStore(msgspec.Struct, frozen=True, kw_only=True):
         except FileNotFoundError:
             yield from (_outcome(said, "skipped", removal.GONE) for said in decisions)
             return
-        moved = partial(folders.is_moved, self.path, folder)
+        moved = partial(folders.is_moved, folder, [(self.path, os.fstat(folder))])
         try:
             for said in decisions:
                 if moved():

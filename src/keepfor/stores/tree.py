@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -55,26 +54,6 @@ def open_folder(root: int, path: str) -> int:
         os.close(here)
         raise
     return here
-
-
-def is_moved(root: int, path: str, folder: int) -> bool:
-    """Whether a folder below a root, which is open, no longer stands at its path.
-
-    Parameters:
-        root: the root's descriptor.
-        path: the way to the folder, as it was opened; a symlink on it leads elsewhere.
-        folder: the folder's descriptor.
-    """
-    there = os.fstat(root)
-    names = path.split("/") if path else []
-    for depth in range(len(names)):
-        try:
-            there = os.stat("/".join(names[: depth + 1]), dir_fd=root, follow_symlinks=False)
-        except OSError:
-            return True
-        if not stat.S_ISDIR(there.st_mode):
-            return True
-    return not os.path.samestat(there, os.fstat(folder))
 
 
 def walk(
