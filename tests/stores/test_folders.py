@@ -85,7 +85,7 @@ def test_what_stands_in_its_place_is_told(tmp_path: Path) -> None:
 def test_a_folder_that_stands_elsewhere_is_told_from_one_that_does_not(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: bool, change: str
 ) -> None:
-    """Whatever took its place, or that of a folder on the way; where the system tells nothing too."""
+    """Whatever took its place, or that of a folder on the way; with and without the system."""
     inner = folder / "inner"
     inner.mkdir()
     descriptor = os.open(inner, os.O_RDONLY)

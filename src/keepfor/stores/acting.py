@@ -180,9 +180,14 @@ class _Opened(msgspec.Struct, frozen=True):
 def _in_order(decisions: Sequence[Decision]) -> list[Decision]:
     """Each after what it must not go without: the session that takes it along, and what names it.
 
-    In a circle of names one has to be the first; a session always goes before what it takes along.
+    In a circle of names one has to be the first; a session always goes before what it takes along,
+    which follows at once, so that a kill leaves little of it behind.
     """
     by_id = {said.id: said for said in decisions}
+    taken: dict[str, list[Decision]] = {}
+    for said in decisions:
+        if session := _session(said):
+            taken.setdefault(session, []).append(said)
     reached: set[str] = set()
     ordered: dict[str, Decision] = {}
     for first in decisions:
@@ -201,6 +206,11 @@ def _in_order(decisions: Sequence[Decision]) -> list[Decision]:
             else:
                 ordered[said.id] = said
                 way.pop()
+                for follower in reversed(taken.get(said.id, ())):
+                    waits = not reached.isdisjoint(set(follower.cited_by) - ordered.keys())
+                    if follower.id not in reached and not waits:
+                        reached.add(follower.id)
+                        way.append((follower, _before(follower)))
     return list(ordered.values())
 
 

@@ -73,6 +73,29 @@ def test_a_session_goes_before_what_was_made_from_it(tmp_path: Path) -> None:
     assert files(tmp_path) == {}
 
 
+def test_what_a_session_takes_along_follows_it_at_once(tmp_path: Path) -> None:
+    """So a kill leaves little behind of which no session is left to take it along."""
+    items = []
+    for name in "st":
+        session(tmp_path, f"{name}.json")
+        for id_ in (f"a-{name}", f"b-{name}"):
+            note(tmp_path, id_, f"---\ntrajectory: {name}.json\n---\n")
+    for item in scanned(tmp_path).values():
+        cause = item.derived_from
+        of = {"reason": f"cascade:{item.id[-1]}.json", "from": cause} if cause else {}
+        items.append(to("delete", item, **of))
+    outcomes = list(entities_at(tmp_path).apply(items))
+    assert [said.id for said in outcomes] == [
+        "trajectories/s.json",
+        "a-s",
+        "b-s",
+        "trajectories/t.json",
+        "a-t",
+        "b-t",
+    ]
+    assert {said.result for said in outcomes} == {"applied"}
+
+
 @pytest.mark.parametrize("drift", [True, False])
 def test_a_note_stays_where_its_session_stays(tmp_path: Path, drift: bool) -> None:
     """A session that goes on, or is not to be deleted after all, takes nothing along."""
