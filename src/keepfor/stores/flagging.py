@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -108,7 +109,9 @@ def recover(folder: int, names: list[str]) -> None:
     for name in names:
         with suppress(FileNotFoundError):
             if _DRAFT.fullmatch(name):
-                os.unlink(name, dir_fd=folder)
+                # A folder that is called so is none of ours.
+                if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                    os.unlink(name, dir_fd=folder)
             elif mark := _MARK.fullmatch(name):
                 _settle(folder, mark)
 

@@ -475,3 +475,24 @@ def test_what_somebody_writes_to_is_not_cleared_away(tmp_path: Path) -> None:
         pass
     assert path.read_text() == "text\nmore\n"
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".keepfor-draft.0123456789ab",
+        ".keepfor-flag.0123456789ab.0123456789ab.0123456789ab",
+    ],
+)
+def test_a_folder_that_is_called_like_ours_is_in_nobodys_way(tmp_path: Path, name: str) -> None:
+    """What only looks like something of a killed sweep stays, and the store is swept on."""
+    note(tmp_path, "a")
+    stray = tmp_path / "entities" / name / "precious"
+    stray.parent.mkdir()
+    stray.write_text("text")
+    store = entities_at(tmp_path)
+    with store.locked():
+        assert done(store, to("delete", scanned(store)["a"]))["a"].result == "applied"
+    with store.locked():
+        pass
+    assert stray.read_text() == "text"
