@@ -44,7 +44,7 @@ def large(tmp_path: Path) -> Path:
 
 
 def seen(path: Path, policy: Policy = NINETY) -> Standing:
-    return standing(ledger_at(path), policy, NOW, name="it")
+    return standing(ledger_at(path), policy, NOW)
 
 
 def test_a_large_ledger_is_told_by_its_ends(large: Path) -> None:
@@ -107,7 +107,7 @@ def test_nothing_due_is_nothing_due(large: Path) -> None:
 
 def test_all_due_trips_the_breaker(large: Path) -> None:
     """A ledger that lay idle is due to its last row, and the breaker is shown to hold it back."""
-    stands = standing(ledger_at(large), NINETY, NOW + 365 * DAY, name="it")
+    stands = standing(ledger_at(large), NINETY, NOW + 365 * DAY)
     assert stands.due == pytest.approx(43_200, abs=2)
     assert (stands.tripped, stands.held.lag) == (True, 395 * DAY)
 
@@ -141,7 +141,7 @@ def test_a_small_ledger_is_read_to_the_last_row(tmp_path: Path) -> None:
 def test_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     """Before the first row there is nothing, of any kind."""
     assert not seen(tmp_path / "nothing").exists
-    assert not standing(MemoryStore(), NINETY, NOW, name="it").exists
+    assert not standing(MemoryStore(), NINETY, NOW).exists
 
 
 def test_items_take_up_whole_blocks(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_items_take_up_whole_blocks(tmp_path: Path) -> None:
         Item(id=str(size), type="run", instant=Known(NOW - DAY, "name"), bytes=size)
         for size in (1, 4096, 4097)
     ]
-    stands = standing(MemoryStore(items), NINETY, NOW, name="it")
+    stands = standing(MemoryStore(items), NINETY, NOW)
     assert (stands.space.logical, stands.space.on_disk) == (8194, 4 * 4096)
     assert (stands.space.reclaimable, stands.estimated) == (None, ("on_disk",))
 
@@ -174,10 +174,10 @@ def test_a_large_table_is_told_by_its_index(
 ) -> None:
     """Its rows, its ends, what is due and since when are those that a plan counts."""
     store = audit(tmp_path)
-    whole = standing(store, NINETY, NOW, name="it")
+    whole = standing(store, NINETY, NOW)
     assert (whole.held.rows, whole.due, whole.orphans) == (600, 150, {})
     monkeypatch.setattr(module, "SMALL_DATABASE", 0)
-    stands = standing(store, NINETY, NOW, name="it")
+    stands = standing(store, NINETY, NOW)
     assert stands.held == whole.held
     assert (stands.due, stands.space) == (150, whole.space)
     assert (stands.orphans, stands.estimated) == (None, ())
@@ -185,7 +185,7 @@ def test_a_large_table_is_told_by_its_index(
 
 def test_a_table_tells_what_it_holds_apart_from_what_it_takes_up(tmp_path: Path) -> None:
     """Used and free pages come to the size of the database."""
-    space = standing(audit(tmp_path), NINETY, NOW, name="it").space
+    space = standing(audit(tmp_path), NINETY, NOW).space
     assert space.reclaimable is not None
     assert space.logical + space.reclaimable == space.on_disk
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from keepfor import __version__
+from keepfor import __version__, garbage
 from keepfor.counting import counted
 from keepfor.errors import ConfigError, PlanStale
 from keepfor.items import Decision, Item, Survey
 from keepfor.policy import explain as explaining
-from keepfor.policy.decide import decide
+from keepfor.policy.decide import NO_VETOES, decide
 from keepfor.policy.explain import Explanation
 from keepfor.policy.limits import breaker_trips
 from keepfor.policy.rules import Policy, terms
@@ -130,12 +130,7 @@ def build(
     if isinstance(store, RowStore):
         survey = store.survey(terms(policy, now, store.bounds), progress)
     else:
-        items, held = _scanned(store, progress)
-        decisions = tuple(decide(policy, items, now, held | dict(vetoes or {})))
-        survey = counted(policy, items, decisions, now)
-        survey.notes += store.remarks() if isinstance(store, Remarking) else []
-        if seen is not None:
-            seen += items
+        decisions, survey = decided(store, policy, now, vetoes or {}, progress, seen)
     plan = Plan(
         store=name,
         kind=store.kind,
@@ -148,6 +143,25 @@ def build(
         breaker=None if policy.breaker is None else float(policy.breaker),
     )
     return msgspec.structs.replace(plan, digest=_digest(plan))
+
+
+def decided(
+    store: ItemStore,
+    policy: Policy,
+    now: datetime,
+    vetoes: Mapping[str, str] = NO_VETOES,
+    progress: Progress | None = None,
+    seen: list[Item] | None = None,
+) -> tuple[tuple[Decision, ...], Survey]:
+    """What a policy says of each item of a store, and the counts of that; see `build`."""
+    with garbage.put_off():
+        items, held = _scanned(store, progress)
+        decisions = tuple(decide(policy, items, now, held | dict(vetoes)))
+        survey = counted(policy, items, decisions, now)
+    survey.notes += store.remarks() if isinstance(store, Remarking) else []
+    if seen is not None:
+        seen += items
+    return decisions, survey
 
 
 def spared(plan: Plan) -> list[Decision]:

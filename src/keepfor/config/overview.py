@@ -75,7 +75,7 @@ def overview(
         StoreError: when it cannot be read.
     """
     said, opened = settings(config, name), store(config, name)
-    stands = standing(opened, policy_of(said), now, name=name, progress=progress)
+    stands = standing(opened, policy_of(said), now, progress)
     swept = last.get(stands.target)
     process = process_of(config.state_dir, stands.target)
     return Overview(

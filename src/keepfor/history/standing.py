@@ -11,7 +11,7 @@ import msgspec
 
 from keepfor.history.window import Window, window
 from keepfor.items import Survey, Terms
-from keepfor.plan import build
+from keepfor.plan import decided
 from keepfor.policy.limits import breaker_trips
 from keepfor.policy.rules import Policy, terms
 from keepfor.stores.base import ItemStore, Progress, RowStore
@@ -96,8 +96,6 @@ def standing(
     store: RowStore | ItemStore,
     policy: Policy,
     now: datetime,
-    *,
-    name: str,
     progress: Progress | None = None,
 ) -> Standing:
     """How a store stands to its policy. Writes nothing.
@@ -109,7 +107,6 @@ def standing(
         store: what to look at.
         policy: what it is held to.
         now: the instant to judge ages by.
-        name: what the store is called.
         progress: called with how far it is, where it takes long.
 
     Raises:
@@ -120,17 +117,17 @@ def standing(
         seen = _look(store, terms(policy, now, store.bounds), progress)
         deletes, flags = seen.survey.applied, 0
     else:
-        plan = build(store, policy, now, name=name, progress=progress)
-        sizes = (said.bytes for said in plan.decisions)
+        decisions, survey = decided(store, policy, now, progress=progress)
+        sizes = (said.bytes for said in decisions)
         seen = _Look(
-            survey=plan.survey,
-            space=_of_files(store.target, sizes, plan.survey.bytes_before),
-            exists=plan.exists,
+            survey=survey,
+            space=_of_files(store.target, sizes, survey.bytes_before),
+            exists=survey.scanned > 0,
             estimated=("on_disk",),
-            notes=plan.survey.notes,
+            notes=survey.notes,
         )
-        deletes = plan.deletes
-        flags = plan.survey.applied - deletes
+        deletes = sum(said.action == "delete" for said in decisions)
+        flags = survey.applied - deletes
     total, limit = seen.survey.scanned, policy.breaker
     return Standing(
         kind=store.kind,

@@ -45,9 +45,7 @@ def history_window(desk: Desk, wanted: asked.OneStore) -> answers.Window:
     """How much history a store holds."""
     config, name, now = desk.config(), wanted.store, desk.now()
     store, settings = asking.store(config, name), asking.settings(config, name)
-    seen = standing.standing(
-        store, policy_of(settings), now, name=name, progress=until_cancelled(name)
-    )
+    seen = standing.standing(store, policy_of(settings), now, until_cancelled(name))
     return answers.Window(
         store=name,
         kind=settings.kind,

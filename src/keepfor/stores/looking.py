@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ from posixpath import basename
 
 from msgspec.structs import replace
 
+from keepfor import garbage
 from keepfor.items import Item
 from keepfor.stores import removal
 from keepfor.stores.access import UNTOLD, AccessLog
@@ -65,15 +65,11 @@ class Look:
         Raises:
             StoreError: when the log is there and cannot be read.
         """
-        collecting = gc.isenabled()
-        # Each collection would go through all the items so far, and nothing here is garbage.
-        gc.disable()
         try:
-            return self._all(root, progress)
+            with garbage.put_off():
+                return self._all(root, progress)
         finally:
             self._cache.close()
-            if collecting:
-                gc.enable()
 
     def _all(self, root: int, progress: Progress | None) -> list[Item]:
         self._log.refresh()
