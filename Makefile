@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench mutate screenshots clean
+.PHONY: help setup demo test cover check bench mutate screenshots clean
 
 help:  ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,10 @@ $(STAMP): pyproject.toml requirements-dev.txt
 demo: $(STAMP)  ## Expire a sandbox ledger of 120 days, and show each step.
 	$(BIN)/keepfor demo
 
-test: $(STAMP)  ## Run every test but those of the documentation, with coverage.
+test: $(STAMP)  ## Run the tests, but the long ones and those of the documentation.
+	$(BIN)/python -m pytest -n 2 -m 'not long' --ignore=tests/docs
+
+cover: $(STAMP)  ## Run the long ones as well, with coverage, which takes twice as long.
 	$(BIN)/python -m pytest -n 2 --cov --ignore=tests/docs
 
 check: $(STAMP)  ## Lint, types, layers, and what the documentation says.

@@ -121,6 +121,7 @@ def test_the_straightforward_append_prunes_too(tmp_path: Path) -> None:
     assert [json.loads(line) for line in path.read_text().splitlines()] == [rows.recent(now)]
 
 
+@pytest.mark.long
 def test_every_comparison_runs(tmp_path: Path) -> None:
     """On a tiny ledger each comparison runs, agrees with itself, and gives its figure."""
     found = list(ledger.figures(tmp_path, TINY))
@@ -221,6 +222,7 @@ def test_both_ways_read_the_same_runs(tmp_path: Path) -> None:
     assert runs.recent(folder, 7) == RunDirectory(folder, max_count=None).recent(7)
 
 
+@pytest.mark.long
 def test_every_comparison_of_runs_runs(tmp_path: Path) -> None:
     """On tiny directories each comparison runs, and gives its figure."""
     tiny = runs.Scale(few=5, many=300, files=20, calls=1, rounds=2)
@@ -308,6 +310,7 @@ def test_the_command_prints_all_and_fails_for_what_was_missed(
 # --- tables -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_comparison_of_tables_runs(tmp_path: Path) -> None:
     """On a tiny table each comparison runs, agrees with itself, and gives its figure."""
     tiny = table.Scale(rows=1200, few=600, rounds=1, counts=1)
@@ -326,6 +329,7 @@ def test_a_quarter_of_the_table_has_expired(tmp_path: Path) -> None:
 # --- entities -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_comparison_of_entities_runs(tmp_path: Path) -> None:
     """On a tiny store each comparison runs, agrees with itself, and gives its figure."""
     tiny = entities.Scale(notes=400, sessions=40, recalls=100, deleted=20, rounds=1)
@@ -349,6 +353,7 @@ def test_both_ways_decide_the_same_of_notes_and_sessions(tmp_path: Path) -> None
 # --- status -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_comparison_of_looking_runs(tmp_path: Path) -> None:
     """Over four tiny stores each comparison runs, and gives its figure."""
     tiny = status.Scale(

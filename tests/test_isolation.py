@@ -122,6 +122,7 @@ def test_the_demo_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_heaviest_paths_leave_a_real_home_alone(tmp_path: Path) -> None:
     """The suite's own heaviest tests, run by a developer, write nothing into that home."""

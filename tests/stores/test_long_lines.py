@@ -99,6 +99,7 @@ print(found.scanned, found.oversized, found.expired, found.unknown, grown // 102
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_line_of_1_gib_takes_no_memory(ended: bool, tmp_path: Path) -> None:
     """A line of 1 GiB is looked at in blocks, whether it is ended or still being written."""
