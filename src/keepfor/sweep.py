@@ -23,7 +23,7 @@ from keepfor.errors import (
     SweepStopped,
     Unfinished,
 )
-from keepfor.items import Extent, Item, Report, Survey, Terms
+from keepfor.items import Decision, Extent, Item, Report, Survey, Terms
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
 from keepfor.policy.rules import Policy, terms
@@ -329,13 +329,14 @@ def _apply_items(
     progress: Progress | None = None,
 ) -> None:
     planned = [decision for decision in plan.decisions if decision.action != "keep"]
-    present = {(decision.id, decision.action) for decision in fresh.decisions}
-    standing = [decision for decision in planned if (decision.id, decision.action) in present]
-    outcomes = [
-        not_done(decision, "skipped", "a plan made now would not do this")
-        for decision in planned
-        if (decision.id, decision.action) not in present
-    ]
+    present = {decision.id: decision for decision in fresh.decisions}
+    standing, outcomes = [], []
+    for decision in planned:
+        now = present.get(decision.id)
+        if now is not None and now.action == decision.action:
+            standing.append(decision)
+        else:
+            outcomes.append(not_done(decision, "skipped", _otherwise(now)))
     try:
         if standing:
             begin()
@@ -351,6 +352,14 @@ def _apply_items(
             if decision.id not in told
         ]
         count_outcomes(report, plan.survey, planned, outcomes)
+
+
+def _otherwise(now: Decision | None) -> str:
+    """What a plan made now does with an item, where that is something else."""
+    if now is None:
+        return "it is gone already"
+    why = ", ".join(filter(None, (now.rule, "" if now.reason == "none" else now.reason)))
+    return f"a plan made now would {now.action} it{f' ({why})' if why else ''}"
 
 
 def _report(

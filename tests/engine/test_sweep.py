@@ -216,8 +216,12 @@ def test_items_that_changed_their_case_are_left_alone() -> None:
     store.items["old"] = replace(store.items["old"], held="in use")
     report = apply(plan, store, policy, NOW, trail=Notebook())
     said = {done.id: (done.result, done.why) for done in report.outcomes}
-    why = "a plan made now would not do this"
-    assert said == {"old": ("skipped", why), "stale": ("skipped", why), "other": ("applied", "")}
+    would = "a plan made now would"
+    assert said == {
+        "old": ("skipped", f"{would} keep it (in use, veto)"),
+        "stale": ("skipped", f"{would} keep it (stale, flagged)"),
+        "other": ("applied", ""),
+    }
     assert store.items["other"].flagged_by == "stale"
     assert (report.scanned, report.kept, report.applied, report.skipped) == (4, 1, 1, 2)
     assert adds_up(report)

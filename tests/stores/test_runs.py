@@ -487,7 +487,7 @@ def test_what_changed_since_the_plan_stays(folder: Path) -> None:
     assert {done.id: (done.result, done.why) for done in report.outcomes} == {
         names[0]: ("applied", ""),
         names[1]: ("skipped", "it changed since the plan"),
-        names[2]: ("skipped", "a plan made now would not do this"),
+        names[2]: ("skipped", "it is gone already"),
     }
     assert left(folder) == [names[1], names[3]]
 
