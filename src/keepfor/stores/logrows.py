@@ -6,13 +6,12 @@ import errno
 import json
 import os
 from collections.abc import Collection
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from keepfor.errors import StoreError
 from keepfor.items import Decision
-from keepfor.stores import files
+from keepfor.stores import files, tree
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # Not O_NONBLOCK: it would fail in the moment for which a prune of the log holds a lease.
@@ -75,15 +74,8 @@ def _folder_of(path: str, root: str | None) -> int:
         os.makedirs(folder, exist_ok=True)
         return os.open(folder, _FOLDER)
     os.makedirs(root, exist_ok=True)
-    here = os.open(root, _FOLDER)
+    top = os.open(root, _FOLDER)
     try:
-        for name in os.path.relpath(folder, root).split("/"):
-            with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=here)
-            there = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=here)
-            os.close(here)
-            here = there
-    except BaseException:
-        os.close(here)
-        raise
-    return here
+        return tree.open_folder(top, os.path.relpath(folder, root), make=True)
+    finally:
+        os.close(top)

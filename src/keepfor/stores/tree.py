@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -32,12 +33,13 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     folders: list[str]
 
 
-def open_folder(root: int, path: str) -> int:
+def open_folder(root: int, path: str, *, make: bool = False) -> int:
     """The descriptor of a folder below a root.
 
     Parameters:
         root: the root's descriptor.
         path: the way there, such as `a/b`, or nothing for the root itself.
+        make: whether folders that are not there are made.
 
     Raises:
         OSError: when it is not there, or a symlink or `..` stands in the way.
@@ -47,6 +49,9 @@ def open_folder(root: int, path: str) -> int:
         for name in path.split("/") if path else ():
             if name in ("", ".", ".."):
                 raise FileNotFoundError(errno.ENOENT, f"{path!r} is no way to a folder")
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=here)
             there = os.open(name, _FOLDER, dir_fd=here)
             os.close(here)
             here = there
