@@ -23,6 +23,10 @@ HERE = "http://127.0.0.1:8765"
         "127.0.0.1@evil.example",
         "[::1",
         "http://127.0.0.1",
+        "127.0.0.1:8765.evil.example",
+        "evil.example@127.0.0.1",
+        "127.0.0.1/evil.example",
+        "127.0.0.1:99999",
     ],
 )
 def test_a_forged_host_is_refused(reader: TestClient, still: Site, host: str) -> None:

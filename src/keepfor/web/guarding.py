@@ -103,12 +103,14 @@ class Guard:
 
     def _is_ours(self, host: str) -> bool:
         try:
-            name = urlsplit(f"//{host}").hostname or ""
+            parts = urlsplit(f"//{host}")
+            # To ask for the port is to have it looked at.
+            name, _ = parts.hostname or "", parts.port
         except ValueError:
             return False
-        if name in self._names:
-            return True
-        return self._numbers and _is_number(name)
+        if parts.netloc != host or "@" in host:
+            return False
+        return name in self._names or (self._numbers and _is_number(name))
 
     def _without_token(self, scope: Scope, headers: Headers) -> Response | None:
         asked = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
