@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from keepfor import wording
 from keepfor.counting import count_outcomes, fill, not_done
 from keepfor.errors import (
     BreakerTripped,
@@ -23,7 +24,7 @@ from keepfor.errors import (
     SweepStopped,
     Unfinished,
 )
-from keepfor.items import Decision, Extent, Item, Report, Survey, Terms
+from keepfor.items import Extent, Item, Report, Survey, Terms
 from keepfor.plan import Plan, build, policy_digest
 from keepfor.policy.limits import must_wait
 from keepfor.policy.rules import Policy, terms
@@ -336,7 +337,7 @@ def _apply_items(
         if now is not None and now.action == decision.action:
             standing.append(decision)
         else:
-            outcomes.append(not_done(decision, "skipped", _otherwise(now)))
+            outcomes.append(not_done(decision, "skipped", wording.otherwise(now)))
     try:
         if standing:
             begin()
@@ -352,14 +353,6 @@ def _apply_items(
             if decision.id not in told
         ]
         count_outcomes(report, plan.survey, planned, outcomes)
-
-
-def _otherwise(now: Decision | None) -> str:
-    """What a plan made now does with an item, where that is something else."""
-    if now is None:
-        return "it is gone already"
-    why = ", ".join(filter(None, (now.rule, "" if now.reason == "none" else now.reason)))
-    return f"a plan made now would {now.action} it{f' ({why})' if why else ''}"
 
 
 def _report(

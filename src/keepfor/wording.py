@@ -64,6 +64,14 @@ def why(said: Decision) -> str:
     return "; ".join(_reasons(said))
 
 
+def otherwise(now: Decision | None) -> str:
+    """What a plan made now does with an item, where that is something else."""
+    if now is None:
+        return "it is gone already"
+    why = ", ".join(filter(None, (now.rule, "" if now.reason == "none" else now.reason)))
+    return f"a plan made now would {now.action} it{f' ({why})' if why else ''}"
+
+
 def threshold(facts: Evidence) -> str:
     """How old, or how long unused, an item is beside how long it may be."""
     limit = facts.get("threshold")
