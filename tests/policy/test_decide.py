@@ -348,14 +348,15 @@ def test_what_goes_spares_nothing() -> None:
 def test_what_goes_tells_what_names_it_and_goes_too() -> None:
     """So that it stays where one of these turns out to stay; one may name what cannot be told."""
     items = [
+        item("young", YOUNG, cites=("elsewhere",)),
         item("a", OLD, cites=("a", "b")),
         item("b", OLD, cites=("a",)),
         item("c", OLD),
         item("x", OLD, cites=None),
     ]
     said = decide(Policy(rules=(OLD_NOTES,)), items, NOW)
-    assert [one.action for one in said] == ["delete"] * 4
-    assert [one.cited_by for one in said] == [("b", "x"), ("a", "x"), ("x",), ()]
+    assert [one.action for one in said] == ["keep"] + ["delete"] * 4
+    assert [one.cited_by for one in said] == [(), ("b", "x"), ("a", "x"), ("x",), ()]
 
 
 def test_where_nothing_spares_the_cited_nobody_asks_what_names_it() -> None:

@@ -73,8 +73,8 @@ def _tell_citers(items: Sequence[Item], decisions: list[Decision], doomed: dict[
     """Say of what goes which others name it: one of these may turn out to stay."""
     by: dict[str, list[str]] = {}
     blind = []
-    for item, said in zip(items, decisions, strict=True):
-        if said.action != "delete":
+    for index, item in enumerate(items):
+        if decisions[index].action != "delete":
             continue
         if item.cites is None:
             blind.append(item.id)
